@@ -1,0 +1,7 @@
+//! Zone texts: reading master files, checking what they say, laying a site's text over the common one.
+//!
+//! `text` is what reading makes; everything after it works on that.
+
+pub mod diagnostic;
+pub mod rrsets;
+pub mod text;
