@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod compare;
+pub mod corpus;
 pub mod generate;
 pub mod lab;
 pub mod message;
