@@ -4,6 +4,7 @@
 //! `tests/layers.rs` holds every file to it.
 
 // 0. Vocabulary: the words everything else is said in.
+
 pub mod digest;
 pub mod evidence;
 pub mod name;
@@ -13,5 +14,12 @@ pub mod serial;
 pub mod time;
 
 // 1. The core: pure. No clock, no randomness, no input or output.
-pub mod serving;
+
+// Zone texts: read, checked, laid over one another.
 pub mod zone;
+
+// A zone at one site, compiled; looking up; writing answers.
+pub mod snapshot;
+
+// Routing and content; from a packet to its answer.
+pub mod serving;
