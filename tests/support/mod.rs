@@ -1,0 +1,4 @@
+//! What several tests need.
+#![allow(dead_code, reason = "no test needs all of it")]
+
+pub mod blast;
