@@ -2,43 +2,17 @@
 
 mod support;
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::num::NonZeroUsize;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use support::blast::Blast;
-use understudy::serve::{ListenSettings, Listeners, Running, Stage};
-
-const REFUSED: u8 = 5;
-
-fn bind(addresses: &[&str], workers: usize) -> Listeners {
-    let settings = ListenSettings {
-        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
-        workers: NonZeroUsize::new(workers).unwrap(),
-        ..ListenSettings::default()
-    };
-    Listeners::bind(&settings).unwrap()
-}
+use support::dns::{REFUSED, listeners, query, udp_client};
+use understudy::serve::tcp::TcpLimits;
+use understudy::serve::{Running, Stage};
 
 fn serve(addresses: &[&str], workers: usize) -> (Running, Arc<Stage>) {
-    let stage = Stage::new(Arc::default()).unwrap();
-    (bind(addresses, workers).run(&stage).unwrap(), stage)
-}
-
-/// `www.example. A`, which an empty `Serving` refuses.
-fn query(id: u16) -> Vec<u8> {
-    let mut query = vec![0; 12];
-    query[..2].copy_from_slice(&id.to_be_bytes());
-    query[5] = 1;
-    query.extend_from_slice(b"\x03www\x07example\0\0\x01\0\x01");
-    query
-}
-
-fn client(address: &str) -> UdpSocket {
-    let socket = UdpSocket::bind(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    socket
+    support::dns::serve(addresses, workers, TcpLimits::default())
 }
 
 #[test]
@@ -53,7 +27,7 @@ fn answers_leave_from_the_address_that_was_asked() {
         let port = running.addresses()[0].port();
         for asked in asked {
             let asked = SocketAddr::new(asked.parse::<IpAddr>().unwrap(), port);
-            let client = client(if asked.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" });
+            let client = udp_client(if asked.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" });
             client.send_to(&query(77), asked).unwrap();
             let mut answer = [0; 512];
             let (length, from) = client.recv_from(&mut answer).unwrap();
@@ -76,7 +50,7 @@ fn ipv4_and_ipv6_wildcards_share_a_port() {
 #[test]
 fn silence_for_packets_that_are_no_query() {
     let (running, _stage) = serve(&["127.0.0.1:0"], 1);
-    let client = client("127.0.0.1:0");
+    let client = udp_client("127.0.0.1:0");
     let mut answer = query(1);
     answer[2] |= 0x80;
     for silent in [&b""[..], b"short", &answer, &[0; 5000], &query(2)] {
@@ -94,8 +68,8 @@ fn silence_for_packets_that_are_no_query() {
 fn a_stop_answers_what_is_queued() {
     const QUERIES: u16 = 3000;
     let stage = Stage::new(Arc::default()).unwrap();
-    let listeners = bind(&["127.0.0.1:0"], 2);
-    let client = client("127.0.0.1:0");
+    let listeners = listeners(&["127.0.0.1:0"], 2, TcpLimits::default());
+    let client = udp_client("127.0.0.1:0");
     nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::RcvBuf, &(4 << 20)).unwrap();
     client.connect(listeners.addresses()[0]).unwrap();
     // All are queued before there is anybody to answer, and the stop comes before most of them are.

@@ -3,6 +3,8 @@
 //! The headers that the kernel wants are made anew for every call from the buffers as they stand, so that no pointer
 //! outlives the borrow that it came from; next to the call itself this costs nothing.
 
+#![allow(clippy::unnecessary_cast, reason = "the same fields have other types in other C libraries")]
+
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};

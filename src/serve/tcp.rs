@@ -2,11 +2,12 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -19,6 +20,8 @@ use super::stage::Stage;
 
 /// First and longest pause after a lack of resources made an accept fail.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// How often to look for newcomers while there is no descriptor for one.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How long a stopping server lets clients take their last answers.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How long a stopping server waits for a client that was just answered to close as well: closing first with something
@@ -77,6 +80,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: 
                 pause = BACK_OFF.0;
                 welcome(&mut talks, stream, source, &shared, &stop);
             }
+            Err(error) if lacks_resources(&error) && !anybody_waits(&listener) => sleep(LOOK_AGAIN).await,
             Err(error) => {
                 shared.counters.add(|t| &t.accept_errors, 1);
                 if !lacks_resources(&error) {
@@ -102,6 +106,13 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: 
         }
     }
     let _ = timeout(DRAIN + LINGER, async { while talks.join_next().await.is_some() {} }).await;
+}
+
+/// Whether there is a connection to take in. Without a descriptor for one the call fails also when there is none, and
+/// nobody must make room then.
+fn anybody_waits(listener: &TcpListener) -> bool {
+    let mut asked = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    poll(&mut asked, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 fn lacks_resources(error: &io::Error) -> bool {

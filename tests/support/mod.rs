@@ -2,3 +2,4 @@
 #![allow(dead_code, reason = "no test needs all of it")]
 
 pub mod blast;
+pub mod dns;
