@@ -111,9 +111,12 @@ impl Blast {
     }
 }
 
-/// The sockets to one target, and which queries are under way on them.
+/// A socket, its next id, and for every id when which query left under it.
+type Port = (UdpSocket, u16, Vec<Option<(Instant, usize)>>);
+
+/// The sockets to one target.
 struct Lane {
-    sockets: Vec<(UdpSocket, u16, Vec<Option<(Instant, usize)>>)>,
+    sockets: Vec<Port>,
     next: usize,
     waiting: u64,
     outcome: Outcome,
