@@ -1,0 +1,5 @@
+//! What several tests need.
+#![allow(dead_code, reason = "no test needs all of it")]
+
+pub mod blast;
+pub mod dns;
