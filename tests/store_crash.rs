@@ -41,7 +41,7 @@ fn write_for_ever(dir: &Path) -> ! {
             expected,
             generation,
             // It wraps on the way (RFC 1982).
-            serial: Serial((u32::MAX - 50).wrapping_add(generation as u32)),
+            serial: Serial((u32::MAX - 90).wrapping_add(generation as u32)),
             routing: json!({"generation": generation}),
             live,
         };
@@ -78,7 +78,7 @@ fn killed_at_any_point_it_goes_on_from_the_last_row() {
     let dir = TempDir::new().unwrap();
     let mut last_serial = None;
     let mut last_sequence = Sequence(0);
-    for round in 0..40u32 {
+    for round in 0..80u32 {
         // So many are waited for, then a moment more: the kill strikes keeping, committing, or cleaning up.
         let acknowledged =
             write_and_kill(dir.path(), 1 + round % 5, Duration::from_micros(u64::from(round * 137 % 1500)));

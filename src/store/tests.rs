@@ -92,10 +92,10 @@ fn a_directory_that_others_can_write_to_is_refused() {
 #[test]
 fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
     type Harm = fn(&Path);
-    type Expected = fn(&StoreError) -> bool;
+    type Case<'a> = (&'a str, Box<dyn Fn(&Path)>, fn(&StoreError) -> bool);
     let with_sql = |sql: &'static str| move |path: &Path| Connection::open(path).unwrap().execute_batch(sql).unwrap();
     let later = with_sql("PRAGMA user_version = 99");
-    let cases: [(&str, Box<dyn Fn(&Path)>, Expected); 5] = [
+    let cases: [Case<'_>; 5] = [
         ("later", Box::new(later), |e| matches!(e, StoreError::Later { found: 99, .. })),
         ("no database", Box::new((|path| fs::write(path, [b'x'; 9000]).unwrap()) as Harm), is_damaged),
         (
