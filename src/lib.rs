@@ -23,3 +23,11 @@ pub mod snapshot;
 
 // Routing and content; from a packet to its answer.
 pub mod serving;
+
+// 2. The shell: sockets, disk, time.
+
+// SQLite and files: the journal, the texts, the audit trail.
+pub mod store;
+
+// Sockets around the engine.
+pub mod serve;
