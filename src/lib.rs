@@ -15,3 +15,6 @@ pub mod time;
 // 1. The core: pure. No clock, no randomness, no input or output.
 pub mod serving;
 pub mod zone;
+
+// 3. The edge: what operators see.
+pub mod config;
