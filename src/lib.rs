@@ -18,3 +18,4 @@ pub mod zone;
 
 // 3. The edge: what operators see.
 pub mod config;
+pub mod control;
