@@ -31,3 +31,11 @@ pub mod store;
 
 // Sockets around the engine.
 pub mod serve;
+
+// 3. The edge: what operators see.
+
+// TOML to what the core and the shell work with.
+pub mod config;
+
+// The control socket.
+pub mod control;
