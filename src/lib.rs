@@ -4,6 +4,7 @@
 //! `tests/layers.rs` holds every file to it.
 
 // 0. Vocabulary: the words everything else is said in.
+
 pub mod digest;
 pub mod evidence;
 pub mod name;
@@ -13,5 +14,28 @@ pub mod serial;
 pub mod time;
 
 // 1. The core: pure. No clock, no randomness, no input or output.
-pub mod serving;
+
+// Zone texts: read, checked, laid over one another.
 pub mod zone;
+
+// A zone at one site, compiled; looking up; writing answers.
+pub mod snapshot;
+
+// Routing and content; from a packet to its answer.
+pub mod serving;
+
+// 2. The shell: sockets, disk, time.
+
+// SQLite and files: the journal, the texts, the audit trail.
+pub mod store;
+
+// Sockets around the engine.
+pub mod serve;
+
+// 3. The edge: what operators see.
+
+// TOML to what the core and the shell work with.
+pub mod config;
+
+// The control socket.
+pub mod control;

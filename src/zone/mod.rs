@@ -3,5 +3,6 @@
 //! `text` is what reading makes; everything after it works on that.
 
 pub mod diagnostic;
+pub mod diff;
 pub mod rrsets;
 pub mod text;
