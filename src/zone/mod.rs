@@ -4,5 +4,10 @@
 
 pub mod diagnostic;
 pub mod diff;
+pub mod grammar;
+mod lexer;
+pub mod rdata;
+pub mod reader;
 pub mod rrsets;
 pub mod text;
+pub mod write;
