@@ -4,5 +4,10 @@
 
 pub mod check;
 pub mod diagnostic;
+pub mod grammar;
+mod lexer;
+pub mod rdata;
+pub mod reader;
 pub mod rrsets;
 pub mod text;
+pub mod write;
