@@ -2,6 +2,7 @@
 //!
 //! `text` is what reading makes; everything after it works on that.
 
+pub mod check;
 pub mod diagnostic;
 pub mod diff;
 pub mod grammar;
