@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 
+use crate::door::Verified;
 use crate::serving::Serving;
 
 /// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone.
@@ -35,9 +36,9 @@ impl Stage {
         self.serving.load()
     }
 
-    /// Answers from `serving` from now on. Batches under way end with what they began with.
-    pub fn swap(&self, serving: Arc<Serving>) {
-        let old = self.serving.swap(serving);
+    /// Answers from what was verified from now on. Batches under way end with what they began with.
+    pub fn publish(&self, verified: &Verified) {
+        let old = self.serving.swap(Arc::clone(verified.serving()));
         // The janitor ends with the stage only; should it be gone all the same, the old one is freed here.
         let _ = self.janitor.lock().unwrap_or_else(PoisonError::into_inner).send(old);
     }
