@@ -65,21 +65,28 @@ fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::Candidate;
+
+    /// A change of nothing, verified.
+    fn next(before: &Arc<Serving>) -> Verified {
+        Candidate::new(Arc::clone(before), Vec::new()).verify(&[]).unwrap()
+    }
 
     #[test]
     fn a_reader_keeps_what_it_loaded_and_the_next_sees_the_new_one() {
-        let [old, new] = [(); 2].map(|()| Arc::new(Serving::default()));
+        let old = Arc::new(Serving::default());
+        let new = next(&old);
         let stage = Stage::new(Arc::clone(&old)).unwrap();
         let before = stage.load();
-        stage.swap(Arc::clone(&new));
-        assert!(Arc::ptr_eq(&before, &old) && Arc::ptr_eq(&stage.load(), &new));
+        stage.publish(&new);
+        assert!(Arc::ptr_eq(&before, &old) && Arc::ptr_eq(&stage.load(), new.serving()));
     }
 
     #[test]
     fn the_last_owner_of_an_old_one_is_the_janitor() {
         let stage = Stage::new(Arc::default()).unwrap();
         let (reader, old) = (stage.load(), Arc::downgrade(&stage.load()));
-        stage.swap(Arc::default());
+        stage.publish(&next(&Arc::default()));
         // The reader's own share is let go of: the janitor still holds one until it looks again.
         assert!(Arc::strong_count(&reader) >= 2);
         drop(reader);

@@ -4,6 +4,7 @@
 pub mod blast;
 pub mod client;
 pub mod compare;
+pub mod both_ways;
 pub mod dns;
 pub mod generate;
 pub mod lab;
