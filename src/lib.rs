@@ -17,5 +17,6 @@ pub mod serving;
 pub mod zone;
 
 // 3. The edge: what operators see.
+pub mod cli;
 pub mod config;
 pub mod control;
