@@ -95,13 +95,15 @@ fn wrapped(front: &str, words: &[String], separator: &str) -> String {
 fn trouble(zone: &ZoneStatus) -> String {
     let (what, diagnostics) = match &zone.content {
         ContentStatus::Loaded => return String::new(),
-        ContentStatus::LastGood { diagnostics } => ("its files can't be served; the last good content is", diagnostics),
+        ContentStatus::LastGood { diagnostics } => {
+            ("its files can't be served; the last good content is served", diagnostics)
+        }
         ContentStatus::Broken { diagnostics } => {
             ("its files can't be served, and nothing was before: queries for it fail", diagnostics)
         }
     };
-    let lines: String = diagnostics.iter().map(|diagnostic| indented(diagnostic, "  ")).collect();
-    format!("\n{}: {what}\n{lines}", dotless(zone.name.as_ref()))
+    let lines: String = diagnostics.iter().map(|diagnostic| indented(diagnostic, "    ")).collect();
+    format!("\n{}:\n  {what}\n{lines}", dotless(zone.name.as_ref()))
 }
 
 fn uptime(seconds: u64) -> String {
