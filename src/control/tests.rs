@@ -155,6 +155,10 @@ async fn directory_and_socket_are_private() {
     let dir = home.path().join("var");
     std::fs::create_dir(&dir).unwrap();
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::write(dir.join("somebody's"), "").unwrap();
+    assert!(matches!(Claim::take(&dir), Err(ClaimError::Shared { mode: 0o777, .. })));
+    assert_eq!(mode(&dir), 0o777);
+    std::fs::remove_file(dir.join("somebody's")).unwrap();
     let claim = Claim::take(&dir).unwrap();
     assert_eq!(mode(&dir), 0o700, "what others could do before, they can't any more");
     assert!(matches!(bind(&claim, Some("no-such-group-here")), Err(SocketError::NoSuchGroup(_))));
