@@ -16,6 +16,9 @@ pub mod time;
 pub mod serving;
 pub mod zone;
 
+// 2. The shell: sockets, disk, time.
+pub mod store;
+
 // 3. The edge: what operators see.
 pub mod cli;
 pub mod config;
