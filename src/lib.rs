@@ -51,3 +51,9 @@ pub mod config;
 
 // The control socket.
 pub mod control;
+
+// What operators type, and what they read.
+pub mod cli;
+
+// The wiring; the only place that sees everything.
+pub mod daemon;

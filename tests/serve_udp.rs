@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use support::blast::Blast;
 use support::dns::{Client, REFUSED, listeners, query, udp_client};
+use understudy::door::Candidate;
 use understudy::serve::rrl::RateLimit;
 use understudy::serve::tcp::TcpLimits;
 use understudy::serve::{ListenSettings, Listeners, Running, Stage};
