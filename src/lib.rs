@@ -24,6 +24,15 @@ pub mod snapshot;
 // Routing and content; from a packet to its answer.
 pub mod serving;
 
+// What may speak against a change.
+pub mod gate;
+
+// The one door: candidate, verified, published.
+pub mod door;
+
+// Moving a zone's traffic: plans, and later their phases.
+pub mod failover;
+
 // 2. The shell: sockets, disk, time.
 
 // SQLite and files: the journal, the texts, the audit trail.
@@ -32,6 +41,9 @@ pub mod store;
 // Sockets around the engine.
 pub mod serve;
 
+// The only loop: reads, proposes, publishes, restores.
+pub mod driver;
+
 // 3. The edge: what operators see.
 
 // TOML to what the core and the shell work with.
@@ -39,3 +51,9 @@ pub mod config;
 
 // The control socket.
 pub mod control;
+
+// What operators type, and what they read.
+pub mod cli;
+
+// The wiring; the only place that sees everything.
+pub mod daemon;

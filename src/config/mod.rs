@@ -25,6 +25,7 @@ use crate::time::Ttl;
 use nearest::UnknownName;
 
 pub use problem::{Problem, Problems};
+pub(crate) use read::not_a_listener;
 pub use read::read;
 pub use source::{Origin, Source, SourceError};
 

@@ -269,6 +269,8 @@ pub struct FailoverReport {
     pub zone: Name,
     /// The site that it is to be answered from.
     pub to: String,
+    /// Whether it was only to say what would happen.
+    pub dry_run: bool,
     /// The regions that move, each with the site that it is answered from before.
     pub moves: Vec<Route>,
     /// The plan's digest: pass it to `--plan` to run this plan and no other.
@@ -322,6 +324,8 @@ pub struct Finding {
     pub items: Vec<String>,
     /// Whether an operator overrode it.
     pub overridden: bool,
+    /// Whether an operator may: `zone.loads`, the serial and a plan's freshness can't be overridden.
+    pub overridable: bool,
 }
 
 impl Finding {

@@ -38,6 +38,14 @@ pub enum ClaimError {
         /// Who we are.
         uid: u32,
     },
+    /// Others may enter it, and it holds something else than our state.
+    #[error("the state directory {} is open to others (mode {mode:04o}) and holds files that are not understudy's", dir.display())]
+    Shared {
+        /// The directory.
+        dir: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// A live daemon has it.
     #[error("another understudy ({}) is running on the state directory {}", pid.map_or("pid unknown".to_owned(), |pid| format!("pid {pid}")), dir.display())]
     Taken {
@@ -53,11 +61,7 @@ impl Claim {
     pub fn take(dir: &Path) -> Result<Claim, ClaimError> {
         let unusable = |error| ClaimError::Unusable { dir: dir.into(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
-        let (owner, uid) = (dir.metadata().map_err(unusable)?.uid(), nix::unistd::geteuid().as_raw());
-        if owner != uid {
-            return Err(ClaimError::Foreign { dir: dir.into(), owner, uid });
-        }
-        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(unusable)?;
+        make_private(dir)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut lock = options.open(dir.join(LOCK)).map_err(unusable)?;
@@ -81,6 +85,21 @@ impl Claim {
     }
 }
 
+/// Takes everybody else's rights on `dir` away, if it is ours and used for nothing else: `--state-dir /tmp` is a slip.
+fn make_private(dir: &Path) -> Result<(), ClaimError> {
+    let unusable = |error| ClaimError::Unusable { dir: dir.into(), error };
+    let found = dir.metadata().map_err(unusable)?;
+    let (owner, uid) = (found.uid(), nix::unistd::geteuid().as_raw());
+    if owner != uid {
+        return Err(ClaimError::Foreign { dir: dir.into(), owner, uid });
+    }
+    let mode = found.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 && !dir.join(LOCK).exists() && dir.read_dir().map_err(unusable)?.next().is_some() {
+        return Err(ClaimError::Shared { dir: dir.into(), mode });
+    }
+    std::fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(unusable)
+}
+
 impl From<ClaimError> for Failure {
     fn from(error: ClaimError) -> Failure {
         let (meaning, try_next) = match &error {
@@ -91,6 +110,11 @@ impl From<ClaimError> for Failure {
             ClaimError::Foreign { .. } => (
                 "its owner could change what this server answers",
                 "start understudy as its owner, or name another with --state-dir",
+            ),
+            ClaimError::Shared { .. } => (
+                "others could read or replace what this server answers, and taking their rights away might break what \
+                 else is kept there",
+                "name a directory of its own with `state_dir` or --state-dir; or `chmod 700` this one",
             ),
             ClaimError::Taken { .. } => (
                 "two daemons on one state would undo each other's work, so this one has not started",

@@ -7,6 +7,8 @@ pub mod api;
 pub mod claim;
 pub mod client;
 pub mod server;
+#[cfg(test)]
+mod tests;
 
 use tokio::sync::oneshot;
 

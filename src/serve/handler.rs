@@ -100,3 +100,66 @@ impl RequestHandler for Handler {
 fn info(metadata: Metadata) -> ResponseInfo {
     Header { metadata, counts: HeaderCounts::default() }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use hickory_proto::op::{Edns, MessageType, OpCode, Query};
+    use hickory_proto::rr::rdata::opt::EdnsOption;
+    use hickory_proto::rr::rdata::{A, MX, NULL, SOA, TXT};
+    use hickory_proto::rr::{Name, RData, Record, RecordType};
+    use hickory_proto::serialize::binary::BinEncoder;
+
+    use super::*;
+
+    /// An answer with all that ours may have: case, several sections, types that hickory knows and one that it doesn't,
+    /// an OPT record with options.
+    fn rich() -> Message {
+        let name = |text: &str| Name::from_ascii(text).unwrap();
+        let mut message = Message::new(4711, MessageType::Response, OpCode::Query);
+        message.metadata.authoritative = true;
+        message.metadata.recursion_desired = true;
+        message.queries.push(Query::query(name("WwW.Example."), RecordType::ANY));
+        message.answers = [
+            RData::A(A::from_str("192.0.2.1").unwrap()),
+            RData::MX(MX::new(10, name("Mail.Example."))),
+            RData::TXT(TXT::new(vec!["a".into(), String::new()])),
+            RData::Unknown { code: RecordType::Unknown(65400), rdata: NULL::with(vec![1, 2, 3]) },
+        ]
+        .map(|data| Record::from_rdata(name("WwW.Example."), 300, data))
+        .into();
+        let soa = SOA::new(name("ns.example."), name("Host\\.master.example."), 1, 2, 3, 4, 5);
+        message.authorities = vec![Record::from_rdata(name("Example."), 5, RData::SOA(soa))];
+        let glue = RData::A(A::from_str("192.0.2.2").unwrap());
+        message.additionals = vec![Record::from_rdata(name("mail.example."), 60, glue)];
+        let mut edns = Edns::new();
+        edns.set_max_payload(1232).set_version(0).set_dnssec_ok(true);
+        edns.options_mut().insert(EdnsOption::Unknown(15, vec![0, 3]));
+        message.edns = Some(edns);
+        message
+    }
+
+    #[test]
+    fn an_answer_survives_being_read_and_written_again() {
+        let before = rich();
+        let Reply { message, queries } = Reply::read(&before.to_vec().unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        let Message { metadata, answers, authorities, additionals, .. } = &message;
+        MessageResponseBuilder::new(&queries, message.edns.as_ref())
+            .build(*metadata, answers, authorities, [], additionals)
+            .destructive_emit(&mut BinEncoder::new(&mut bytes))
+            .unwrap();
+        let after = Message::from_vec(&bytes).unwrap();
+        assert_eq!(after, before);
+        assert_eq!(after.to_string(), before.to_string(), "the case of names");
+    }
+
+    #[test]
+    fn what_hickory_cannot_read_is_an_error_and_no_panic() {
+        let whole = rich().to_vec().unwrap();
+        for cut in 0..whole.len() {
+            assert!(Reply::read(&whole[..cut]).is_err(), "{cut}");
+        }
+    }
+}

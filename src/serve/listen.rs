@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
+use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
 use super::{mmsg, udp};
@@ -35,6 +36,8 @@ pub struct ListenSettings {
     pub receive_buffer: usize,
     /// Bounds on TCP.
     pub tcp: TcpLimits,
+    /// Bounds on answers over UDP, if any.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl Default for ListenSettings {
@@ -44,6 +47,7 @@ impl Default for ListenSettings {
             workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             receive_buffer: 4 << 20,
             tcp: TcpLimits::default(),
+            rate_limit: None,
         }
     }
 }
@@ -137,7 +141,7 @@ impl Listeners {
         for bound in self.bound {
             listeners.push(bound.tcp);
             for socket in bound.udp {
-                running.start_udp(socket, stage)?;
+                running.start_udp(socket, stage, self.settings.rate_limit.as_ref())?;
             }
         }
         if !listeners.is_empty() {
@@ -227,11 +231,17 @@ pub struct Running {
 }
 
 impl Running {
-    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>) -> Result<(), ServeError> {
+    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, limit: Option<&RateLimit>) -> Result<(), ServeError> {
         let (socket, counters) = (Arc::new(socket), Counters::owned());
         self.sockets.push(Arc::clone(&socket));
         self.counters.push(Arc::clone(&counters));
-        let worker = udp::Worker { socket, stage: Arc::clone(stage), counters, stop: Arc::clone(&self.stop) };
+        let worker = udp::Worker {
+            socket,
+            stage: Arc::clone(stage),
+            counters,
+            limiter: limit.map(Limiter::new),
+            stop: Arc::clone(&self.stop),
+        };
         self.start(format!("udp-{}", self.sockets.len()), move || worker.run())
     }
 

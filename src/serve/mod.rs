@@ -4,12 +4,14 @@ pub mod counters;
 pub mod handler;
 pub mod listen;
 pub mod privileges;
+pub mod rrl;
 pub mod stage;
 pub mod tcp;
 
 mod connections;
 mod conversation;
 mod mmsg;
+mod peek;
 mod udp;
 
 use std::time::{SystemTime, UNIX_EPOCH};

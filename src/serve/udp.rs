@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counters::Counters;
-use super::mmsg::{Batch, Wait};
+use super::mmsg::{Batch, Exchange, Wait};
+use super::peek;
+use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
 use crate::serving::Serving;
 use crate::serving::respond::{Asker, Transport};
@@ -27,13 +29,14 @@ pub(super) struct Worker {
     pub socket: Arc<OwnedFd>,
     pub stage: Arc<Stage>,
     pub counters: Arc<Counters>,
+    pub limiter: Option<Limiter>,
     pub stop: Arc<AtomicBool>,
 }
 
 impl Worker {
     /// Answers until told to stop (the flag, then a shutdown of the socket, which wakes the thread), then answers what
     /// is still queued.
-    pub(super) fn run(self) {
+    pub(super) fn run(mut self) {
         let mut batch = Batch::default();
         while !self.stop.load(Ordering::Acquire) {
             self.turn(&mut batch, Wait::ForOne);
@@ -43,7 +46,7 @@ impl Worker {
     }
 
     /// One batch in and out; whether there was any.
-    fn turn(&self, batch: &mut Batch, wait: Wait) -> bool {
+    fn turn(&mut self, batch: &mut Batch, wait: Wait) -> bool {
         let before = batch.overflowed();
         let received = match batch.receive(self.socket.as_fd(), wait) {
             Ok(received) => received,
@@ -62,6 +65,9 @@ impl Worker {
         let taken = answer(&self.stage.load(), batch, super::now(), &self.counters);
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
+        }
+        if let Some(limiter) = &mut self.limiter {
+            limit(limiter, batch, &self.counters);
         }
         let sent = batch.send(self.socket.as_fd());
         if sent.failed > 0 {
@@ -84,4 +90,17 @@ fn answer(serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Count
         counters.answered(Transport::Udp, exchange.packet.len(), length.map(|length| &exchange.out[..length]));
     }
     taken
+}
+
+/// Holds back or cuts the answers of a batch that are over their network's limit.
+fn limit(limiter: &mut Limiter, batch: &mut Batch, counters: &Counters) {
+    let now = limiter.now();
+    for Exchange { packet, source, out, answered } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
+        match limiter.judge(now, source.ip(), packet, &out[..*answered]) {
+            Verdict::Send => continue,
+            Verdict::Cut => *answered = peek::cut(out, *answered),
+            Verdict::Drop => *answered = 0,
+        }
+        counters.add(|t| &t.limited, 1);
+    }
 }

@@ -99,10 +99,10 @@ impl ZoneServing {
 }
 
 impl Serving {
-    /// Nothing is served yet.
-    pub fn empty(key: HashKey, settings: Settings, regions: Regions) -> Serving {
+    /// Nothing is served yet; the next publication is the one after `generation`.
+    pub fn empty(generation: u64, key: HashKey, settings: Settings, regions: Regions) -> Serving {
         let directory = Arc::new(Directory::of(key, &[]));
-        Serving { generation: 0, key, settings, regions: Arc::new(regions), zones: Vec::new(), directory }
+        Serving { generation, key, settings, regions: Arc::new(regions), zones: Vec::new(), directory }
     }
 
     /// The zones, in no order that means anything.
@@ -126,6 +126,11 @@ impl Serving {
         View { serving: self, region }
     }
 
+    /// The same as it was published before a restart.
+    pub(crate) fn at_generation(&self, generation: u64) -> Serving {
+        Serving { generation, ..self.clone() }
+    }
+
     /// The same with some zones changed or added, one generation on. Private to the core: what it returns is no more
     /// than a candidate.
     pub(crate) fn with_zones(&self, zones: impl IntoIterator<Item = ZoneServing>) -> Serving {
@@ -140,6 +145,14 @@ impl Serving {
         if next.zones.len() > self.zones.len() {
             next.directory = Arc::new(Directory::of(next.key, &next.zones));
         }
+        next
+    }
+
+    /// The same without one zone, one generation on.
+    pub(crate) fn without_zone(&self, origin: NameRef<'_>) -> Serving {
+        let mut next = Serving { generation: self.generation + 1, ..self.clone() };
+        next.zones.retain(|zone| zone.content.origin.as_ref() != origin);
+        next.directory = Arc::new(Directory::of(next.key, &next.zones));
         next
     }
 }
@@ -166,6 +179,6 @@ impl View<'_> {
 impl Default for Serving {
     /// Nothing is served: every query is refused.
     fn default() -> Serving {
-        Serving::empty(HashKey::new([0; 16]), Settings::default(), Regions::default())
+        Serving::empty(0, HashKey::new([0; 16]), Settings::default(), Regions::default())
     }
 }

@@ -115,17 +115,6 @@ pub struct Normalisation {
 /// All that is overlooked. Everything else that differs is a difference.
 pub const NORMALISATIONS: &[Normalisation] = &[
     Normalisation {
-        name: "records of cut answers",
-        reason: "with TC set a client asks again over TCP; BIND leaves all records out, NSD and Knot some",
-        apply: |view, _, _| {
-            if view.tc {
-                view.answer.clear();
-                view.authority.clear();
-                view.additional.clear();
-            }
-        },
-    },
-    Normalisation {
         name: "chains into other zones",
         reason: "only NSD goes on when an alias leads to another zone of the same server, as we do (RFC 1034 section \
                  4.3.2, step 3a): answers are compared up to the alias that leads out",
@@ -137,6 +126,18 @@ pub const NORMALISATIONS: &[Normalisation] = &[
                 view.authority.clear();
                 view.additional.clear();
                 view.rcode = 0;
+                view.tc = false;
+            }
+        },
+    },
+    Normalisation {
+        name: "records of cut answers",
+        reason: "with TC set a client asks again over TCP; BIND leaves all records out, NSD and Knot some",
+        apply: |view, _, _| {
+            if view.tc {
+                view.answer.clear();
+                view.authority.clear();
+                view.additional.clear();
             }
         },
     },
@@ -151,7 +152,8 @@ pub const NORMALISATIONS: &[Normalisation] = &[
     },
     Normalisation {
         name: "addresses that the answer does not lead to",
-        reason: "NSD adds those of the zone's name servers to positive answers",
+        reason: "NSD adds those of the zone's name servers to positive answers; we those of SVCB targets (RFC 9460 \
+                 section 4.1), which no peer of today does",
         apply: |view, _, _| {
             if view.aa {
                 let targets: Vec<Name> = view.answer.iter().filter_map(Item::service_target).collect();
@@ -183,7 +185,7 @@ impl Item {
     fn service_target(&self) -> Option<Name> {
         let front = match self.rtype {
             RrType::NS => 0,
-            RrType::MX | RrType::SVCB | RrType::HTTPS => 2,
+            RrType::MX => 2,
             RrType::SRV => 6,
             _ => return None,
         };

@@ -284,7 +284,7 @@ impl Builder {
             Kind::Subtree => {
                 let target = match self.rng.below(10) {
                     0 => self.under(owner, b"down"), // each step makes the name longer
-                    1 => {
+                    1 if !self.below_dname => {
                         let long = [b'l'; 60];
                         (0..3).fold(self.origin.clone(), |name, _| self.under(&name, &long))
                     }

@@ -2,10 +2,12 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 pub mod blast;
+pub mod both_ways;
 pub mod client;
 pub mod compare;
 pub mod corpus;
 pub mod dns;
+pub mod engine;
 pub mod generate;
 pub mod lab;
 pub mod message;
