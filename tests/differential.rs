@@ -9,17 +9,18 @@ mod support;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use support::client;
 use support::compare::{NORMALISATIONS, Origins, View};
 use support::corpus::{Case, RECORDED, Recording, cases};
 use support::generate::Question;
 use support::lab::{Server, ZoneFile, isolated};
-use support::message;
+use support::{client, engine, message};
 use understudy::name::Name;
-use understudy::rr::RrType;
+use understudy::serving::Serving;
+use understudy::serving::respond::Transport;
 
 /// Questions that the test is not worth its name without.
 const AT_LEAST: usize = 100_000;
+const NAMES: [&str; 4] = ["BIND", "NSD", "Knot", "understudy"];
 /// How many differences of each kind are shown in full.
 const SHOWN: usize = 3;
 
@@ -36,16 +37,17 @@ fn compare_all() {
     // NSD and Knot refuse data below a DNAME; there BIND is the only judge.
     let strict: Vec<ZoneFile> =
         files.iter().zip(&cases).filter(|(_, case)| !case.zone.below_dname).map(|(file, _)| file.clone()).collect();
-    let servers = [Server::bind(&files), Server::nsd(&strict), Server::knot(&strict), Server::understudy(&files)];
+    let servers = [Server::bind(&files), Server::nsd(&strict), Server::knot(&strict)];
+    let engine = engine::serve(cases.iter().map(|case| (&case.zone.origin, &*case.zone.text)));
 
     let origins = Origins(cases.iter().map(|case| case.zone.origin.clone()).collect());
     let mut tally = Tally::default();
     let mut agreed: Vec<Option<View>> = Vec::new();
     for case in &cases {
-        let answers = ask_all(&servers, &case.questions);
+        let answers = ask_all(&servers, &engine, &case.questions);
         for (index, question) in case.questions.iter().enumerate() {
             let [bind, nsd, knot, ours] = [0, 1, 2, 3].map(|server: usize| {
-                view(&answers[server][index], question, servers[server].name).normalised(
+                view(&answers[server][index], question, NAMES[server]).normalised(
                     &question.name,
                     &origins,
                     &mut tally.normalised,
@@ -53,7 +55,10 @@ fn compare_all() {
             });
             let peers = if case.zone.below_dname { &[bind][..] } else { &[bind, nsd, knot] };
             let agreement = agreement(peers);
-            tally.note(&case.zone.origin, question, peers, agreement, &ours);
+            let fits =
+                agreement == Some(&ours.cut()) && engine::is_whole(&engine, &query(question), &answers[3][index]);
+            tally.fitted += usize::from(fits);
+            tally.note(&case.zone.origin, question, peers, agreement, if fits { agreement.unwrap() } else { &ours });
             if index < RECORDED {
                 agreed.push(agreement.cloned());
             }
@@ -78,15 +83,14 @@ fn compare_all() {
     );
 }
 
-/// The answers of every server to all questions, the servers asked at the same time.
-fn ask_all(servers: &[Server; 4], questions: &[Question]) -> [Vec<Vec<u8>>; 4] {
-    let queries: Vec<Vec<u8>> = questions
-        .iter()
-        .map(|question| {
-            message::query(0, question.name.as_ref(), question.qtype, question.recursion_desired, question.payload)
-        })
-        .collect();
-    let addresses: [SocketAddr; 4] = servers.each_ref().map(|server| server.address);
+fn query(question: &Question) -> Vec<u8> {
+    message::query(0, question.name.as_ref(), question.qtype, question.recursion_desired, question.payload)
+}
+
+/// The answers of all four to all questions, the peers asked at the same time.
+fn ask_all(servers: &[Server; 3], engine: &Serving, questions: &[Question]) -> [Vec<Vec<u8>>; 4] {
+    let queries: Vec<Vec<u8>> = questions.iter().map(query).collect();
+    let addresses: [SocketAddr; 3] = servers.each_ref().map(|server| server.address);
     std::thread::scope(|scope| {
         let asking = addresses.map(|address| {
             scope.spawn({
@@ -94,7 +98,9 @@ fn ask_all(servers: &[Server; 4], questions: &[Question]) -> [Vec<Vec<u8>>; 4] {
                 move || client::ask(address, queries)
             })
         });
-        asking.map(|thread| thread.join().unwrap())
+        let ours = queries.iter().map(|query| engine::ask(engine, query, Transport::Udp)).collect();
+        let [bind, nsd, knot] = asking.map(|thread| thread.join().unwrap());
+        [bind, nsd, knot, ours]
     })
 }
 
@@ -114,11 +120,11 @@ fn view(octets: &[u8], question: &Question, server: &str) -> View {
 }
 
 /// What all judges say, if they say the same. Alone BIND is no judge of loops, where it gives up with SERVFAIL, of cut
-/// answers, which others may fit in, and of name servers asked for, whose addresses it leaves out.
+/// answers, which others may fit in, and of records that lead to addresses, which it leaves out now and then.
 fn agreement(peers: &[View]) -> Option<&View> {
     let [first, others @ ..] = peers else { return None };
-    let servers = first.answer.iter().any(|item| item.rtype == RrType::NS);
-    let judged = !others.is_empty() || first.rcode != 2 && !first.tc && !servers;
+    let leads = first.answer.iter().any(|item| item.service_target().is_some());
+    let judged = !others.is_empty() || first.rcode != 2 && !first.tc && !leads;
     (judged && others.iter().all(|peer| peer == first)).then_some(first)
 }
 
@@ -134,6 +140,8 @@ struct Tally {
     alone: usize,
     /// Where only two agree: how often we are with them.
     with_two: usize,
+    /// Where all of them cut the answer, and ours fits in whole.
+    fitted: usize,
     normalised: [usize; NORMALISATIONS.len()],
     /// In what the peers differ among one another, and how often.
     disagreed: BTreeMap<String, usize>,
@@ -183,6 +191,7 @@ impl Tally {
         for (kind, count) in &self.disagreed {
             println!("  {count:6} {kind}");
         }
+        println!("all of them cut {} answers that ours fits in whole", self.fitted);
         println!("overlooked in the answers of the four:");
         for (normalisation, count) in NORMALISATIONS.iter().zip(self.normalised) {
             println!("  {count:6} {}: {}", normalisation.name, normalisation.reason);

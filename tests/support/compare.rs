@@ -53,6 +53,12 @@ impl View {
         }
     }
 
+    /// The same answer as if nothing of it had fitted into the datagram.
+    pub fn cut(&self) -> View {
+        let (answer, authority, additional) = Default::default();
+        View { tc: true, answer, authority, additional, ..*self }
+    }
+
     /// In which parts two answers differ.
     pub fn differences(&self, other: &View) -> Vec<&'static str> {
         [
@@ -135,9 +141,7 @@ pub const NORMALISATIONS: &[Normalisation] = &[
         reason: "with TC set a client asks again over TCP; BIND leaves all records out, NSD and Knot some",
         apply: |view, _, _| {
             if view.tc {
-                view.answer.clear();
-                view.authority.clear();
-                view.additional.clear();
+                *view = view.cut();
             }
         },
     },
@@ -182,7 +186,7 @@ impl Item {
     }
 
     /// The name whose addresses a client of the record wants next.
-    fn service_target(&self) -> Option<Name> {
+    pub fn service_target(&self) -> Option<Name> {
         let front = match self.rtype {
             RrType::NS => 0,
             RrType::MX => 2,

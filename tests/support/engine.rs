@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use super::compare::View;
+use super::message;
 use understudy::door::{Candidate, Proposal};
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
@@ -29,7 +31,7 @@ impl Sources for NoSources {
 /// What queries about these zones, each an origin and a master file, are answered from.
 pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
     let key = HashKey::new(*b"a key for tests.");
-    let empty = Serving::empty(key, Settings::default(), Regions::default());
+    let empty = Serving::empty(0, key, Settings::default(), Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
         content: Arc::new(content(key, origin, text)),
         routing: Routing { sites: vec![SiteId(0)], revision: 0 },
@@ -51,11 +53,18 @@ fn content(key: HashKey, origin: &Name, text: &str) -> Content {
     Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
 }
 
-/// The answer to a query that came over UDP.
-pub fn ask(serving: &Serving, query: &[u8]) -> Vec<u8> {
-    let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let asker = Asker { source, transport: Transport::Udp, now: Timestamp(0) };
-    let mut out = [0; 4096];
+/// The answer to a query.
+pub fn ask(serving: &Serving, query: &[u8], transport: Transport) -> Vec<u8> {
+    let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
+    let mut out = vec![0; 65_535];
     let length = serving.respond(query, &asker, &mut out).unwrap_or_default();
-    out[..length].to_vec()
+    out.truncate(length);
+    out
+}
+
+/// Whether an answer over UDP that is not cut has all that it would have over TCP. Peers may have to cut it nevertheless:
+/// how well names are compressed is everybody's own.
+pub fn is_whole(serving: &Serving, query: &[u8], answer: &[u8]) -> bool {
+    let tcp = message::read(&ask(serving, query, Transport::Tcp)).unwrap();
+    message::read(answer).is_ok_and(|udp| !udp.flags.tc() && View::of(&udp) == View::of(&tcp))
 }
