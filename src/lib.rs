@@ -15,3 +15,6 @@ pub mod time;
 // 1. The core: pure. No clock, no randomness, no input or output.
 pub mod serving;
 pub mod zone;
+
+// 2. The shell: sockets, files, clocks.
+pub mod store;

@@ -1,0 +1,3 @@
+//! What outlives the process, and where zone texts come from.
+
+pub mod files;
