@@ -19,7 +19,6 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::api::{Actor, FailoverRequest, Failure, ReloadRequest, Request, Response};
-use super::claim::Claim;
 use super::{Answer, Call, SOCKET};
 
 /// The most octets of a request's body.
@@ -78,12 +77,13 @@ impl From<SocketError> for Failure {
     }
 }
 
-/// Binds the control socket in a claimed state directory: for its owner alone (0600), or for the members of `group`,
+/// Binds the control socket in the directory of an open store: for its owner alone (0600), or for the members of `group`,
 /// too (0660, and 0710 for the directory, which they may pass through but not list).
 ///
-/// A socket that is there already was left by a daemon that ended without cleaning up: a live one would hold the claim.
+/// A socket that is there already was left by a daemon that ended without cleaning up: a live one would have the
+/// store open.
 /// Call it within a tokio runtime.
-pub fn bind(claim: &Claim, group: Option<&str>) -> Result<ControlSocket, SocketError> {
+pub fn bind(dir: &Path, group: Option<&str>) -> Result<ControlSocket, SocketError> {
     let gid = match group {
         Some(name) => match nix::unistd::Group::from_name(name) {
             Ok(Some(group)) => Some(group.gid.as_raw()),
@@ -91,8 +91,8 @@ pub fn bind(claim: &Claim, group: Option<&str>) -> Result<ControlSocket, SocketE
         },
         None => None,
     };
-    let path = claim.dir().join(SOCKET);
-    let bound = bind_at(claim.dir(), &path, gid);
+    let path = dir.join(SOCKET);
+    let bound = bind_at(dir, &path, gid);
     bound.map_err(|error| SocketError::Unusable { path, error })
 }
 

@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 pub mod blast;
+pub mod both_ways;
 pub mod client;
 pub mod compare;
-pub mod both_ways;
 pub mod dns;
 pub mod generate;
 pub mod lab;
