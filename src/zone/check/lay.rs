@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::zone::rdata::names;
 use crate::zone::rrsets::{Owner, Rrset, Zone};
 use crate::zone::text::Record;
 
@@ -128,15 +129,14 @@ pub(super) fn is_address(rtype: RrType) -> bool {
     matches!(rtype, RrType::A | RrType::AAAA)
 }
 
-/// The name that an NS, CNAME, DNAME, PTR, MX, SRV, SVCB or HTTPS record leads to.
+/// The name that a record leads to, if its type leads anywhere.
 pub(super) fn target_of(record: Record<'_>) -> Option<NameRef<'_>> {
-    let at = match record.rtype {
-        RrType::NS | RrType::CNAME | RrType::DNAME | RrType::PTR => 0,
-        RrType::MX | RrType::AFSDB | RrType::KX | RrType::RT | RrType::SVCB | RrType::HTTPS => 2,
-        RrType::SRV => 6,
+    match record.rtype {
+        RrType::NS | RrType::CNAME | RrType::DNAME | RrType::PTR => {}
+        RrType::MX | RrType::SRV | RrType::SVCB | RrType::HTTPS => {}
         _ => return None,
-    };
-    NameRef::read(record.rdata.get(at..)?).ok()
+    }
+    names(record.rtype, record.rdata).map(|(_, name)| name).next()
 }
 
 /// The address that `name` was meant to be: `192.0.2.1`, with or without a final dot.

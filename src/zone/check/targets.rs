@@ -8,6 +8,7 @@ use super::{Findings, first};
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::zone::diagnostic::Severity;
+use crate::zone::rdata::names;
 use crate::zone::rrsets::Rrset;
 use crate::zone::text::Record;
 
@@ -55,8 +56,12 @@ impl Twice {
 fn origin_twice<'a>(lay: &Lay<'a>, twice: &Twice, findings: &mut Findings<'a>) {
     let records = || lay.zone.rrsets().filter(|set| lay.holds(set.owner)).flat_map(|set| set.records());
     let wrong = |record: &Record<'a>| {
-        let name = target_of(*record).filter(|name| twice.ends(*name));
-        name.or_else(|| twice.ends(record.owner).then_some(record.owner))
+        // What a signer wrote repeats the names that it was given: these are counted already.
+        if matches!(record.rtype, RrType::RRSIG | RrType::NSEC) {
+            return None;
+        }
+        let mut names = names(record.rtype, record.rdata).map(|(_, name)| name).chain([record.owner]);
+        names.find(|name| twice.ends(*name))
     };
     // Under a top-level domain `com.com` is a name like any other: there it is no proof of a forgotten dot.
     let many = lay.origin.label_count() > 1 && records().filter(|record| wrong(record).is_some()).nth(2).is_some();
