@@ -6,12 +6,15 @@ mod table;
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
 use understudy::name::Name;
+use understudy::rr::RrType;
 use understudy::time::Ttl;
 use understudy::zone::check::{Limits, check};
-use understudy::zone::diagnostic::{Diagnostic, Severity};
+use understudy::zone::diagnostic::{Diagnostic, Place, Severity};
 use understudy::zone::reader::{Reading, Source, Sources, read};
 use understudy::zone::rrsets::Zone;
+use understudy::zone::text::{Record, Records, ZoneText};
 
 use table::{ROWS, Row, cases};
 
@@ -144,6 +147,22 @@ fn what_is_out_of_the_zone_is_found_without_a_reader() {
     assert_eq!(ids(&found), BTreeSet::from(["no-ns", "no-soa", "out-of-zone"]), "{}", told(&found));
 }
 
+/// Neither the order of the lines nor the case of names makes a difference.
+#[test]
+fn order_and_case_do_not_count() {
+    for text in ROWS.iter().flat_map(|row| [cases(row.bad), cases(row.good)].concat()) {
+        let severities = |text: &str| -> BTreeSet<_> { findings(text).iter().map(|f| (f.id, f.severity)).collect() };
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[1..].reverse();
+        assert_eq!(severities(&lines.join("\n")), severities(&text), "reversed:\n{text}");
+        // What stands in quotes may mean something else in another case.
+        let upper = |word: &str| if word.contains('"') { word.to_owned() } else { word.to_uppercase() };
+        let shouted: Vec<String> =
+            text.lines().map(|line| line.split(' ').map(upper).collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(severities(&shouted.join("\n")), severities(&text), "shouted:\n{text}");
+    }
+}
+
 /// A generator that went wrong makes the same fault a million times.
 #[test]
 fn many_findings_of_a_kind_are_counted_and_not_all_listed() {
@@ -151,6 +170,66 @@ fn many_findings_of_a_kind_are_counted_and_not_all_listed() {
     let found = findings(&table::zone_text(&lines.join("\n")));
     assert_eq!(found.len(), 200);
     assert!(found[199].message.ends_with("800 more records have the same fault"), "{}", found[199]);
+}
+
+proptest! {
+    /// Whatever stands in a zone, data that fits no grammar too, checking it neither panics nor tells nonsense places.
+    #[test]
+    fn no_zone_is_too_odd(records in prop::collection::vec(odd_record(), 0..30)) {
+        let mut text = ZoneText {
+            origin: Name::absolute("wiki.example").unwrap(),
+            records: Records::default(),
+            files: vec!["wiki.zone".into()],
+        };
+        for (line, (owner, rtype, ttl, rdata)) in records.iter().enumerate() {
+            let place = Place { file: 0, line: line as u32 + 1, column: 1 };
+            let (owner, ttl) = (owner.as_ref(), Ttl::from_wire(*ttl));
+            let fits = text.records.push(Record { owner, rtype: *rtype, ttl, rdata, place });
+            prop_assert!(fits);
+        }
+        for finding in check(&Zone::new(Some(&text), None).unwrap(), &Limits::default()) {
+            prop_assert!(finding.line as usize <= records.len(), "{finding}");
+        }
+    }
+}
+
+/// A record of a few names and types that are apt to meet, its data whole, cut, or noise.
+fn odd_record() -> impl Strategy<Value = (Name, RrType, u32, Vec<u8>)> {
+    let label = prop::sample::select(vec!["a", "*", "sub", "_x", "wiki.example", "192.0.2.1", "\\000"]);
+    let end = prop::sample::select(vec!["wiki.example", "WIKI.example.wiki.example", "other", ""]);
+    let name = (prop::collection::vec(label, 0..4), end).prop_map(|(labels, end)| {
+        Name::absolute(&[labels.join("."), end.into()].join(".")).unwrap_or_else(|_| Name::root())
+    });
+    let rtype = prop::sample::select(
+        "A AAAA NS SOA CNAME DNAME MX SRV TXT SPF CAA DS HTTPS PTR NAPTR RRSIG NSEC NSEC3 TYPE65000"
+            .split(' ')
+            .collect::<Vec<_>>(),
+    );
+    let noise = prop::collection::vec(any::<u8>(), 0..40);
+    (name.clone(), rtype, any::<u32>(), 0..8usize, name, noise).prop_map(|(owner, rtype, ttl, front, target, noise)| {
+        let named = [&[0, 3, 0, 0, 0, 1, 0][..front.min(7)], target.as_ref().as_wire(), &noise].concat();
+        let rdata = if ttl % 3 == 0 { noise } else { named[..named.len() - noise.len() * (ttl as usize % 2)].to_vec() };
+        (owner, RrType::parse(rtype).unwrap(), ttl, rdata)
+    })
+}
+
+/// A large zone is checked in a moment (run it with `--run-ignored all --no-capture` for the figure).
+#[test]
+#[ignore = "a measurement"]
+fn how_long_half_a_million_names_take() {
+    let lines: Vec<String> = (0..500_000)
+        .map(|n| match n % 5 {
+            0 => format!("h{n} A 192.0.2.9"),
+            1 => format!("h{n} CNAME h{}", n - 1),
+            2 => format!("h{n} MX 10 h{}", n - 2),
+            3 => format!("h{n} NS ns.h{n}\nns.h{n} A 192.0.2.9"),
+            _ => format!("h{n} TXT \"v=spf1 -all\""),
+        })
+        .collect();
+    let zone = zone(&table::zone_text(&lines.join("\n")));
+    let begin = std::time::Instant::now();
+    let found = check(&zone, &Limits::default());
+    println!("{} records, {} findings, {:?}", zone.record_count(), found.len(), begin.elapsed());
 }
 
 /// One finding tells all lines of a set, and the TTL that is served.

@@ -153,7 +153,7 @@ pub const ROWS: &[Row] = &[
             "a CNAME b.other.\na TYPE65000 \\# 1 00",
             "a TXT \"x\"\na CNAME {ns1|b.other.}",
             "@ CNAME {ns1|b.other.}",
-            "<*|a.b.c|A> CNAME b.other.\n# LOC 52 N 4 E 0m",
+            "<*|a.b.c|A> CNAME b.other.\n# AAAA 2001:db8::1",
         ],
         &[
             "a CNAME {b.other.|ns1}\nb TXT \"x\"",

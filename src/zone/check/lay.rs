@@ -1,7 +1,8 @@
 //! The lay of a zone: where it ends, what its cuts cover, what a name in its data leads to.
 
-use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+use foldhash::{HashMap, HashSet};
 
 use crate::name::NameRef;
 use crate::rr::RrType;
@@ -13,6 +14,8 @@ use crate::zone::text::Record;
 pub(super) struct Lay<'a> {
     pub zone: &'a Zone,
     pub origin: NameRef<'a>,
+    /// Each target is looked up: in a large zone a table pays.
+    owners: HashMap<NameRef<'a>, Owner<'a>>,
     delegations: HashSet<NameRef<'a>>,
     dnames: HashSet<NameRef<'a>>,
 }
@@ -50,6 +53,7 @@ impl<'a> Lay<'a> {
         Lay {
             zone,
             origin,
+            owners: zone.owners().map(|owner| (owner.name, owner)).collect(),
             delegations: owners(RrType::NS).filter(|owner| owner.is_below(origin)).collect(),
             dnames: owners(RrType::DNAME).filter(|owner| owner.is_at_or_below(origin)).collect(),
         }
@@ -59,6 +63,11 @@ impl<'a> Lay<'a> {
     pub fn delegations(&self) -> impl Iterator<Item = Rrset<'a>> {
         let origin = self.origin;
         self.zone.rrsets().filter(move |set| set.rtype == RrType::NS && set.owner.is_below(origin))
+    }
+
+    /// The RRsets of `name`, if it has any.
+    pub fn owner(&self, name: NameRef<'_>) -> Option<Owner<'a>> {
+        self.owners.get(&name).copied()
     }
 
     pub fn holds(&self, name: NameRef<'_>) -> bool {
@@ -108,14 +117,14 @@ impl<'a> Lay<'a> {
 
     /// The owner whose records answer for `name`: itself, or the wildcard that covers it.
     pub fn answering(&self, name: NameRef<'_>) -> Option<Owner<'a>> {
-        if let Some(owner) = self.zone.owner(name) {
+        if let Some(owner) = self.owner(name) {
             return Some(owner);
         }
         if self.zone.exists(name) {
             return None;
         }
         let encloser = name.ancestors().skip(1).find(|ancestor| self.zone.exists(*ancestor))?;
-        self.zone.owner(encloser.child(b"*").ok()?.as_ref())
+        self.owner(encloser.child(b"*").ok()?.as_ref())
     }
 }
 

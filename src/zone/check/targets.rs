@@ -1,6 +1,6 @@
 //! Names in the data: whether they lead where they should.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 use super::lay::{Lay, Target, address_in, target_of};
 use super::owners::is_host_name;
@@ -219,7 +219,7 @@ fn alias<'a>(lay: &Lay<'a>, twice: &Twice, record: Record<'a>, name: NameRef<'a>
 /// How many CNAMEs lead from `start` back to it, if they do and none of them has a lesser name: a loop is told once.
 fn loop_length(lay: &Lay<'_>, start: NameRef<'_>) -> Option<usize> {
     let mut seen = HashSet::new();
-    let mut at = lay.zone.owner(start)?;
+    let mut at = lay.owner(start)?;
     while seen.insert(at.name) {
         if at.name < start || lay.cover(at.name).is_some() {
             return None;
