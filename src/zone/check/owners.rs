@@ -141,8 +141,8 @@ fn long_ttls<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
             "ttl-too-long",
             record,
             format!(
-                "{count} RRsets have a TTL above {} seconds, up to {}: a change of them reaches users as late as that",
-                limits.max_ttl, set.ttl
+                "the TTL {} is above {} seconds ({count} such in the zone): a change reaches users as late as that",
+                set.ttl, limits.max_ttl
             ),
             format!("write a TTL, or a `$TTL`, of {} at most", limits.max_ttl),
         );
