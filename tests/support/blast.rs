@@ -16,7 +16,7 @@ const SOCKETS: usize = 16;
 /// Queries sent without a look at the answers, at most.
 const BURST: u64 = 64;
 /// How long to wait for the last answers.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A load to put on a server.
 #[derive(Clone, Debug)]
@@ -190,14 +190,21 @@ pub struct Echo {
 
 impl Echo {
     pub fn start() -> Echo {
+        Echo::start_lossy(u64::MAX)
+    }
+
+    /// Keeps one datagram to itself: the one with this number.
+    pub fn start_lossy(lost: u64) -> Echo {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let _ = setsockopt(&socket, sockopt::RcvBuf, &(4 << 20));
         let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let stopping = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            let mut buffer = [0; 4096];
+            let (mut buffer, mut number) = ([0; 4096], 0);
             while !stopping.load(Ordering::Acquire) {
-                if let Ok((length, client)) = socket.recv_from(&mut buffer) {
+                let Ok((length, client)) = socket.recv_from(&mut buffer) else { continue };
+                number += 1;
+                if number != lost {
                     let _ = socket.send_to(&buffer[..length], client);
                 }
             }
