@@ -5,6 +5,7 @@ mod support;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use support::blast::{Blast, Echo};
@@ -144,6 +145,14 @@ fn answers_over_the_rate_limit_are_held_back_and_tcp_is_not_limited() {
 fn the_load_sees_a_single_answer_lost() {
     let server = Echo::start_lossy(50);
     let blast = Blast { target: server.address, rate: 5_000, queries: vec![query(0)], rounds: 1 };
-    let outcome = blast.run(|_, _| true, |_| std::thread::sleep(Duration::from_millis(100)));
+    let busy = || server.seen.load(Ordering::Acquire) < 100;
+    let outcome = blast.run(
+        |_, _| true,
+        |_| {
+            while busy() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        },
+    );
     assert_eq!((outcome.lost, outcome.answered + 1), (1, outcome.sent));
 }
