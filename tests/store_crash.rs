@@ -25,7 +25,7 @@ fn parts(generation: u64) -> Vec<Part> {
         Part { role, kept: Kept { root: path.into(), files, ..Kept::default() } }
     };
     vec![
-        part(Role::Common, "wiki.zone", format!("common {generation}\n").repeat(500)),
+        part(Role::Common("knams".into()), "wiki.zone", format!("common {generation}\n").repeat(500)),
         part(Role::Site("knams".into()), "wiki.knams.zone", format!("site {generation}\n")),
     ]
 }

@@ -24,7 +24,8 @@ const STEPS: &[&str] = &["
     CREATE TABLE part (
         bundle    BLOB NOT NULL REFERENCES bundle (digest) ON DELETE CASCADE,
         position  INTEGER NOT NULL,
-        site      TEXT,              -- NULL: what all sites share
+        common    INTEGER NOT NULL,  -- 1: what all sites share, as this one was published with it
+        site      TEXT NOT NULL,
         root      TEXT NOT NULL,
         included  TEXT NOT NULL,
         PRIMARY KEY (bundle, position)

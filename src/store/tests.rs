@@ -134,7 +134,7 @@ fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
 fn bundles_read_back_with_their_inclusions() {
     let store = Store::open(None).unwrap();
     let texts = store.texts();
-    let mut common = Part { role: Role::Common, ..part("$INCLUDE b.inc") };
+    let mut common = Part { role: Role::Common("knams".into()), ..part("$INCLUDE b.inc") };
     common.kept.files.insert("sub/b.inc".into(), Arc::from(*b"b A 192.0.2.1"));
     common.kept.included.insert(("a.zone".into(), "b.inc".into()), "sub/b.inc".into());
     let parts = [common, part("")];

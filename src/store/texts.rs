@@ -15,10 +15,21 @@ use crate::name::{Name, NameRef};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What all sites share.
-    Common,
+    /// What all sites share, as the site of this name was published with it. Sites may have been published with
+    /// different ones: where a site's texts have errors it keeps its last good ones, the common one too.
+    Common(String),
     /// What one site has, by the site's name.
     Site(String),
+}
+
+impl Role {
+    /// Whether it is the common text, and of which site.
+    fn parts(&self) -> (bool, &str) {
+        match self {
+            Role::Common(site) => (true, site),
+            Role::Site(site) => (false, site),
+        }
+    }
 }
 
 /// The files that were read for one role of a zone.
@@ -40,10 +51,8 @@ impl BundleId {
     pub fn of(zone: NameRef<'_>, parts: &[Part]) -> BundleId {
         let mut hashed = vec![zone_key(zone).into_bytes()];
         for Part { role, kept } in parts {
-            hashed.push(match role {
-                Role::Common => vec![0],
-                Role::Site(site) => [&[1], site.as_bytes()].concat(),
-            });
+            let (common, site) = role.parts();
+            hashed.push([&[u8::from(!common)], site.as_bytes()].concat());
             hashed.push(kept.root.clone().into_bytes());
             hashed.push(kept.files.len().to_be_bytes().into());
             for (path, octets) in &kept.files {
@@ -165,18 +174,15 @@ impl Texts {
 fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<(), StoreError> {
     let bundle = id.0.as_bytes();
     let mut text = tx.prepare("INSERT INTO text (digest, octets) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
-    let mut part =
-        tx.prepare("INSERT INTO part (bundle, position, site, root, included) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut part = tx
+        .prepare("INSERT INTO part (bundle, position, common, site, root, included) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     let mut place = tx.prepare("INSERT INTO part_text (bundle, position, path, text) VALUES (?1, ?2, ?3, ?4)")?;
     for (position, Part { role, kept }) in parts.iter().enumerate() {
-        let site = match role {
-            Role::Common => None,
-            Role::Site(site) => Some(site),
-        };
+        let (common, site) = role.parts();
         let included: Vec<_> =
             kept.included.iter().map(|((including, written), path)| (including, written, path)).collect();
         let included = serde_json::to_string(&included).map_err(StoreError::unreadable)?;
-        part.execute(params![bundle, position, site, kept.root, included])?;
+        part.execute(params![bundle, position, common, site, kept.root, included])?;
         for (path, octets) in &kept.files {
             let digest = Digest::of(octets);
             text.execute(params![digest.as_bytes(), &octets[..]])?;
@@ -189,14 +195,14 @@ fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<()
 fn select_parts(tx: &Transaction<'_>, id: BundleId) -> Result<Vec<Part>, StoreError> {
     let bundle = id.0.as_bytes();
     let mut parts = tx
-        .prepare("SELECT site, root, included FROM part WHERE bundle = ?1 ORDER BY position")?
+        .prepare("SELECT common, site, root, included FROM part WHERE bundle = ?1 ORDER BY position")?
         .query_map([bundle], |row| {
-            let role = row.get::<_, Option<String>>(0)?.map_or(Role::Common, Role::Site);
+            let role = if row.get(0)? { Role::Common(row.get(1)?) } else { Role::Site(row.get(1)?) };
             let included: Vec<(String, String, String)> =
-                serde_json::from_str(&row.get::<_, String>(2)?).map_err(unreadable)?;
+                serde_json::from_str(&row.get::<_, String>(3)?).map_err(unreadable)?;
             let included =
                 included.into_iter().map(|(including, written, path)| ((including, written), path)).collect();
-            Ok(Part { role, kept: Kept { root: row.get(1)?, files: BTreeMap::new(), included } })
+            Ok(Part { role, kept: Kept { root: row.get(2)?, files: BTreeMap::new(), included } })
         })?
         .collect::<Result<Vec<_>, _>>()?;
     let mut texts = tx.prepare(

@@ -14,7 +14,7 @@ type Fixture = (Box<dyn Journal>, [BundleId; 2]);
 
 fn parts(text: &str) -> Vec<Part> {
     let files = BTreeMap::from([("wiki.zone".to_owned(), text.as_bytes().into())]);
-    vec![Part { role: Role::Common, kept: Kept { root: "wiki.zone".into(), files, ..Kept::default() } }]
+    vec![Part { role: Role::Common("knams".into()), kept: Kept { root: "wiki.zone".into(), files, ..Kept::default() } }]
 }
 
 fn zone() -> Name {
