@@ -21,6 +21,7 @@ use std::borrow::Cow;
 pub use print::write;
 pub use wire::{names, validate};
 
+pub(crate) use print::relative;
 pub(crate) use text::parse;
 pub(crate) use words::{Words, decode, seconds};
 

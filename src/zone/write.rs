@@ -29,7 +29,7 @@ fn master_file<'a>(origin: NameRef<'_>, records: impl Iterator<Item = Record<'a>
     for record in records {
         // The case of a name is part of the text.
         if last.is_none_or(|last| last.as_wire() != record.owner.as_wire()) {
-            out.push_str(&record.owner.relative_to(origin));
+            out.push_str(&rdata::relative(record.owner, origin));
         }
         last = Some(record.owner);
         let data = rdata::write(record.rtype, record.rdata, Some(origin));

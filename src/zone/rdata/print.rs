@@ -37,10 +37,10 @@ fn fields_of(rtype: RrType, rdata: &[u8], origin: Option<NameRef<'_>>) -> Option
             }
             out.push_str(&text);
         }
-        // These have wire forms that no text stands for, such as a bitmap with octets of 0 at its end.
+        // These have wire forms that no text stands for, such as a size of no metres and ten to the power of five.
         unsure |= matches!(
             field.kind,
-            Kind::Loc | Kind::Wks | Kind::NxtBitmap | Kind::A6 | Kind::Atma | Kind::SvcParams | Kind::Regexp
+            Kind::Loc | Kind::NxtBitmap | Kind::Atma | Kind::Apl | Kind::AmtRelay | Kind::SvcParams
         );
         at = end;
     }
@@ -60,7 +60,7 @@ fn reads_back(rtype: RrType, text: &str, rdata: &[u8], origin: Option<NameRef<'_
 
 fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut String) {
     let name = |octets: &[u8]| match (NameRef::read(octets), origin) {
-        (Ok(name), Some(origin)) => name.relative_to(origin),
+        (Ok(name), Some(origin)) => relative(name, origin),
         (Ok(name), None) => name.to_string(),
         (Err(_), _) => String::new(),
     };
@@ -80,6 +80,7 @@ fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut S
         Kind::Type => drop(write!(out, "{}", RrType(number as u16))),
         Kind::U8
         | Kind::U16
+        | Kind::Zero
         | Kind::U32
         | Kind::Seconds
         | Kind::Algorithm
@@ -120,6 +121,11 @@ fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut S
         Kind::Eui(_) => groups(data, 1, '-', out),
         Kind::NodeId => groups(data, 2, ':', out),
     }
+}
+
+/// A name relative to the origin if the origin's part has the very same case: reading would not bring another back.
+pub(crate) fn relative(name: NameRef<'_>, origin: NameRef<'_>) -> String {
+    if name.as_wire().ends_with(origin.as_wire()) { name.relative_to(origin) } else { name.to_string() }
 }
 
 fn strings(mut data: &[u8], out: &mut String) {

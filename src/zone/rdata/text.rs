@@ -72,6 +72,7 @@ fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut
         }
         Kind::U8 => out.push(words.number(u8::MAX.into())? as u8),
         Kind::U16 => push16(out, words.number(u16::MAX.into())? as u16),
+        Kind::Zero => push16(out, words.number(0)? as u16),
         Kind::U32 => push32(out, words.number(u32::MAX)?),
         Kind::Seconds => push32(
             out,
@@ -115,10 +116,10 @@ fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut
             words.peek().ok_or_else(wire_missing)?;
             hex(words, out)?;
         }
-        Kind::Digest { at: kind_at, lengths } => {
+        Kind::Digest { at: kind_at, least, lengths } => {
             let at = out.len();
             hex(words, out)?;
-            wire::digest(out, at, kind_at, lengths)?;
+            wire::digest(out, at, kind_at, least, lengths)?;
         }
         Kind::Salt => counted(out, |out| match words.word()? {
             b"-" => Ok(()),

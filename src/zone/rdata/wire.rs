@@ -70,6 +70,11 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
         Kind::U8 | Kind::Algorithm | Kind::HashAlgorithm | Kind::DigestType | Kind::KeyProtocol => fixed(data, at, 1),
         Kind::U16 | Kind::Type | Kind::KeyFlags | Kind::CertType => fixed(data, at, 2),
         Kind::U32 | Kind::Seconds | Kind::Time | Kind::Ipv4 => fixed(data, at, 4),
+        Kind::Zero => match data.get(at..at + 2) {
+            Some([0, 0]) => Ok(at + 2),
+            Some(_) => Err(RdataError::new("bad-number", "they must be 0")),
+            None => Err(cut()),
+        },
         Kind::NodeId => fixed(data, at, 8),
         Kind::Ipv6 => fixed(data, at, 16),
         Kind::Eui(len) => fixed(data, at, len),
@@ -99,7 +104,7 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
         Kind::Base64 { empty } => not_empty(rest, empty != Empty::Never).map(|()| data.len()),
         Kind::PublicKey if mnemonics::has_no_key(data) => Ok(at),
         Kind::PublicKey => not_empty(rest, false).map(|()| data.len()),
-        Kind::Digest { at: kind_at, lengths } => digest(data, at, kind_at, lengths),
+        Kind::Digest { at: kind_at, least, lengths } => digest(data, at, kind_at, least, lengths),
         Kind::Bitmap { empty } => bitmap::check(data, at, empty),
         Kind::NxtBitmap => bitmap::check_nxt(data, at),
         Kind::SvcParams => svcb::check(data, at),
@@ -143,14 +148,23 @@ fn not_empty(len: usize, empty: bool) -> Result<(), RdataError> {
 }
 
 /// The digest from `at` on, whose kind the octet at `kind_at` tells.
-pub(super) fn digest(data: &[u8], at: usize, kind_at: usize, lengths: &[(u8, usize)]) -> Result<usize, RdataError> {
+pub(super) fn digest(
+    data: &[u8],
+    at: usize,
+    kind_at: usize,
+    least: usize,
+    lengths: &[(u8, usize)],
+) -> Result<usize, RdataError> {
     let len = data.len().saturating_sub(at);
     not_empty(len, false)?;
     let kind = data.get(kind_at).copied().unwrap_or_default();
+    let wrong = |want: &str| {
+        RdataError::new("bad-length", format!("it has {len} octets; a digest of type {kind} has {want}"))
+            .advise("copy the digest whole; mind the digest type in front of it")
+    };
     match lengths.iter().find(|(known, _)| *known == kind) {
-        Some((_, want)) if *want != len => {
-            Err(RdataError::new("bad-length", format!("it has {len} octets; one of type {kind} has {want}")))
-        }
+        Some((_, want)) if *want != len => Err(wrong(&want.to_string())),
+        None if len < least => Err(wrong(&format!("{least} at least"))),
         _ => Ok(data.len()),
     }
 }

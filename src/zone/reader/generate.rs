@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use crate::zone::lexer::{Lexer, Token};
 use crate::zone::rdata::Words;
 
+use super::record::Head;
 use super::{Owner, Reader, Scope};
 
 /// The most records that a zone's `$GENERATE` lines make in all.
@@ -52,13 +53,7 @@ impl Reader<'_> {
         }
     }
 
-    fn generate_one(
-        &mut self,
-        scope: &Scope<'_>,
-        templates: &[(Token, Vec<u8>); 2],
-        head: &super::record::Head,
-        number: u32,
-    ) {
+    fn generate_one(&mut self, scope: &Scope<'_>, templates: &[(Token, Vec<u8>); 2], head: &Head, number: u32) {
         // One line, as if it stood in the file: the owner, then the data.
         let mut line = Vec::new();
         let mut ends = [0; 2];
@@ -94,7 +89,11 @@ impl Reader<'_> {
         made.octets = data;
         match lexer.line(&mut tokens) {
             Some(Err(error)) => self.error(&made, error.id, error.at, error.message, error.advice),
-            _ => self.data(&made, Token { start: 0, end: 0, ..owner }, head, &mut Words::new(data, &tokens)),
+            _ => {
+                let nothing = Token { start: 0, end: 0, ..owner };
+                let head = Head { token: nothing, ..*head };
+                self.data(&made, nothing, &head, &mut Words::new(data, &tokens));
+            }
         }
     }
 }

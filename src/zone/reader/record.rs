@@ -106,7 +106,17 @@ impl Reader<'_> {
                     self.error(scope, "meta-type", token, &message, "remove the record");
                     return None;
                 }
+                if matches!(rtype, RrType::MD | RrType::MF) {
+                    let message = format!("{rtype} is obsolete since RFC 973: nothing asks for it");
+                    self.error(scope, "obsolete-type", token, &message, "write an MX record");
+                    return None;
+                }
                 return Some(Head { ttl, rtype, token });
+            } else if ttl.is_none() && word.first().is_some_and(u8::is_ascii_digit) {
+                let message =
+                    "not a TTL, which is a number up to 4294967295, or numbers with the units w, d, h, m and s";
+                self.error(scope, "bad-ttl", token, message, "write 3600, or 1h30m");
+                return None;
             } else {
                 self.unknown_type(scope, token, first);
                 return None;
