@@ -19,6 +19,7 @@ mod words;
 use std::borrow::Cow;
 
 pub use print::write;
+pub use text::read;
 pub use wire::{names, validate};
 
 pub(crate) use print::relative;

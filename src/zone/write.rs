@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::name::NameRef;
+use crate::rr::RrType;
 use crate::zone::rdata;
 use crate::zone::rrsets::Zone;
 use crate::zone::text::{Record, ZoneText};
@@ -14,7 +15,6 @@ pub fn text(text: &ZoneText) -> String {
 
 /// The RRsets of a zone as a master file, each record with the TTL of its set, the SOA first.
 pub fn zone(zone: &Zone) -> String {
-    use crate::rr::RrType;
     let sets = || zone.rrsets();
     let first = sets().filter(|set| set.rtype == RrType::SOA);
     let others = sets().filter(|set| set.rtype != RrType::SOA);

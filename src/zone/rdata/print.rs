@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::zone::grammar::{Empty, Kind, fields};
-use crate::zone::lexer::Lexer;
 
-use super::{Words, apl, bitmap, codes, gateway, legacy, loc, parse, svcb, wire};
+use super::{apl, bitmap, codes, gateway, legacy, loc, read, svcb, wire};
 
 /// The data of a record as a master file writes it, names relative to `origin` if there is one.
 ///
@@ -44,18 +43,8 @@ fn fields_of(rtype: RrType, rdata: &[u8], origin: Option<NameRef<'_>>) -> Option
         );
         at = end;
     }
-    (at == rdata.len() && (!unsure || reads_back(rtype, &out, rdata, origin))).then_some(out)
-}
-
-fn reads_back(rtype: RrType, text: &str, rdata: &[u8], origin: Option<NameRef<'_>>) -> bool {
-    let (mut tokens, mut read) = (Vec::new(), Vec::new());
-    // A blank in front keeps the start of the text from being taken for that of a file.
-    let line = format!("  {text}");
-    if !matches!(Lexer::new(line.as_bytes()).line(&mut tokens), Some(Ok(_))) {
-        return false;
-    }
-    let mut words = Words::new(line.as_bytes(), &tokens);
-    parse(rtype, &mut words, origin.unwrap_or(NameRef::ROOT), &mut read).is_ok() && read == rdata
+    let reads_back = |text: &str| read(rtype, text, origin.unwrap_or(NameRef::ROOT)).is_ok_and(|read| read == rdata);
+    (at == rdata.len() && (!unsure || reads_back(&out))).then_some(out)
 }
 
 fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut String) {

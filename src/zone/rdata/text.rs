@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::zone::grammar::{Empty, Kind, fields};
+use crate::zone::lexer::Lexer;
 
 use super::words::{char_string, decode, number};
 use super::{RdataError, Words, apl, bitmap, codes, gateway, legacy, loc, mnemonics, seconds, svcb, wire};
@@ -40,6 +41,23 @@ pub(crate) fn parse(
         return Err(RdataError::new("long-data", "the data has more than 65535 octets"));
     }
     Ok(())
+}
+
+/// The data that `text` stands for, as a master file would have it; names without a final dot are relative to `origin`.
+pub fn read(rtype: RrType, text: &str, origin: NameRef<'_>) -> Result<Vec<u8>, RdataError> {
+    // A blank in front keeps the start of the text from being taken for that of a file.
+    let line = format!("  {text}");
+    let (mut tokens, mut rdata) = (Vec::new(), Vec::new());
+    let mut lexer = Lexer::new(line.as_bytes());
+    match lexer.line(&mut tokens) {
+        Some(Err(error)) => return Err(RdataError::new(error.id, error.message).advise(error.advice)),
+        _ if lexer.line(&mut Vec::new()).is_some() => {
+            return Err(RdataError::new("extra-field", "the data goes on in another line"));
+        }
+        _ => {}
+    }
+    parse(rtype, &mut Words::new(line.as_bytes(), &tokens), origin, &mut rdata)?;
+    Ok(rdata)
 }
 
 fn is_generic(rtype: RrType, words: &Words<'_>) -> bool {

@@ -168,3 +168,69 @@ pub(super) fn digest(
         _ => Ok(data.len()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::rdata::read;
+
+    fn names_of(rtype: RrType, text: &str) -> String {
+        let rdata = read(rtype, text, NameRef::ROOT).unwrap();
+        let found = names(rtype, &rdata).map(|(at, name)| {
+            assert!(rdata[at..].starts_with(name.as_wire()));
+            format!("{at}:{name}")
+        });
+        let found = found.collect::<Vec<_>>().join(" ");
+        // Cut anywhere, it stops, and finds nothing else.
+        for len in 0..rdata.len() {
+            let fewer: Vec<_> = names(rtype, &rdata[..len]).map(|(at, name)| format!("{at}:{name}")).collect();
+            assert!(found.starts_with(&fewer.join(" ")), "{text} cut at {len}");
+        }
+        found
+    }
+
+    #[test]
+    fn every_name_in_data_is_found_where_it_stands() {
+        for (rtype, text, expected) in [
+            (RrType::A, "192.0.2.1", ""),
+            (RrType::TXT, "a.b.", ""),
+            (RrType::CNAME, "A.b", "0:A.b."),
+            (RrType::SOA, "a b 1 2 3 4 5", "0:a. 3:b."),
+            (RrType::MX, "1 .", "2:."),
+            (RrType::SRV, "1 2 3 a", "6:a."),
+            (RrType::NAPTR, "1 2 s x \"\" a.b", "9:a.b."),
+            (RrType::RP, "a b", "0:a. 3:b."),
+            (RrType::PX, "1 a b", "2:a. 5:b."),
+            (RrType::SVCB, "1 a alpn=h2", "2:a."),
+            (RrType::HTTPS, "0 a", "2:a."),
+            (RrType::RRSIG, "A 8 2 300 1 1 1 a AQPS", "18:a."),
+            (RrType::NSEC, "a A", "0:a."),
+            (RrType::NXT, "a A", "0:a."),
+            (RrType::HIP, "2 2001 AwEAAbdx a b", "12:a. 15:b."),
+            (RrType::IPSECKEY, "1 3 2 a AQPS", "3:a."),
+            (RrType::IPSECKEY, "1 1 2 192.0.2.1 AQPS", ""),
+            (RrType::AMTRELAY, "1 1 3 a", "2:a."),
+            (RrType::A6, "64 ::1 a", "9:a."),
+            (RrType::A6, "0 ::1", ""),
+            (RrType::TALINK, ". a", "0:. 1:a."),
+            (RrType(65280), "\\# 3 016100", ""),
+        ] {
+            assert_eq!(names_of(rtype, text), expected, "{rtype} {text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        for (rtype, rdata, expected) in [
+            (RrType::A, &[1, 2, 3][..], "address: the data ends inside it"),
+            (RrType::MX, &[0, 1, 1, b'a'], "exchange: the octets end inside the name"),
+            (RrType::MX, &[0, 1, 0xC0, 0], "exchange: the octets end inside the name"),
+            (RrType::TXT, &[], "text: the data ends inside it"),
+            (RrType::A, &[1, 2, 3, 4, 5], "data: 1 more octets than the type A has"),
+            (RrType::CAA, &[0, 1, b'-'], "tag: a property tag is made of ASCII letters and digits only"),
+        ] {
+            assert_eq!(validate(rtype, rdata).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(validate(RrType(65280), &[1, 2]), Ok(()));
+    }
+}

@@ -5,13 +5,14 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+use crate::zone::diagnostic::Place;
 use crate::zone::lexer::{Lexer, Token};
 use crate::zone::rdata::Words;
 
 use super::record::Head;
 use super::{Owner, Reader, Scope};
 
-/// The most records that a zone's `$GENERATE` lines make in all.
+/// The most records that a zone's `$GENERATE` lines make in all; one counts once more for each 256 octets of its text.
 const MAX_GENERATED: u32 = 1 << 22;
 /// The most octets of text that one `$` may become, and one template.
 const MAX_EXPANDED: usize = 64 * 1024;
@@ -38,22 +39,32 @@ impl Reader<'_> {
             return;
         }
         let count = (numbers.end() - numbers.start()) / step + 1;
-        self.generated = self.generated.saturating_add(count);
+        let weight = 1 + (owner.end - owner.start + data.end - data.start) / 256;
+        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+        self.generated = self.generated.saturating_add(count.saturating_mul(weight));
         if self.generated > MAX_GENERATED {
             let message = format!("$GENERATE would make more than {MAX_GENERATED} records in this zone");
             return self.error(scope, "generate-limit", range, &message, "make the range smaller");
         }
         let templates = [(owner, owner.text(scope.octets).to_vec()), (data, unquoted(data, scope.octets))];
+        let pinned = scope.pinned.unwrap_or_else(|| scope.place(&owner));
         let errors = self.errors;
         for number in numbers.step_by(step as usize) {
-            self.generate_one(scope, &templates, &head, number);
+            self.generate_one(scope, pinned, &templates, &head, number);
             if self.errors > errors || self.full {
                 return; // What is wrong with one is wrong with most.
             }
         }
     }
 
-    fn generate_one(&mut self, scope: &Scope<'_>, templates: &[(Token, Vec<u8>); 2], head: &Head, number: u32) {
+    fn generate_one(
+        &mut self,
+        scope: &Scope<'_>,
+        pinned: Place,
+        templates: &[(Token, Vec<u8>); 2],
+        head: &Head,
+        number: u32,
+    ) {
         // One line, as if it stood in the file: the owner, then the data.
         let mut line = Vec::new();
         let mut ends = [0; 2];
@@ -70,7 +81,6 @@ impl Reader<'_> {
             *end = line.len();
             line.push(b' ');
         }
-        let pinned = scope.pinned.unwrap_or_else(|| scope.place(&templates[0].0));
         let mut made = Scope {
             file: scope.file,
             octets: &line,
