@@ -16,7 +16,7 @@ pub mod time;
 pub mod serving;
 pub mod zone;
 
-// 2. The shell: sockets, disk, time.
+// 2. The shell: sockets, files, clocks.
 pub mod store;
 
 // 3. The edge: what operators see.

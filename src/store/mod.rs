@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod error;
+pub mod files;
 pub mod journal;
 mod open;
 mod schema;

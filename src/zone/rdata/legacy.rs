@@ -158,7 +158,7 @@ pub(super) fn check_a6(data: &[u8], at: usize) -> Result<usize, RdataError> {
         return Err(RdataError::new("bad-prefix", "the prefix has more than 128 bits"));
     }
     let end = wire::fixed(data, suffix, 16 - usize::from(bits / 8))?;
-    if bits % 8 != 0 && data[suffix] & !(0xFF >> (bits % 8)) != 0 {
+    if !bits.is_multiple_of(8) && data[suffix] & !(0xFF >> (bits % 8)) != 0 {
         return Err(RdataError::new("bad-prefix", "the address suffix has bits of the prefix"));
     }
     if bits > 0 { wire::name(data, end) } else { Ok(end) }

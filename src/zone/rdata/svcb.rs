@@ -185,7 +185,10 @@ fn check_value(key: u16, value: &[u8]) -> Result<(), RdataError> {
     let good = match key {
         MANDATORY => {
             let keys: Vec<_> = value.chunks_exact(2).collect();
-            value.len() % 2 == 0 && !keys.is_empty() && !keys.contains(&&[0, 0][..]) && keys.is_sorted_by(|a, b| a < b)
+            value.len().is_multiple_of(2)
+                && !keys.is_empty()
+                && !keys.contains(&&[0, 0][..])
+                && keys.is_sorted_by(|a, b| a < b)
         }
         ALPN => {
             let mut at = 0;
@@ -200,8 +203,8 @@ fn check_value(key: u16, value: &[u8]) -> Result<(), RdataError> {
         }
         NO_DEFAULT_ALPN => value.is_empty(),
         PORT => value.len() == 2,
-        IPV4HINT => !value.is_empty() && value.len() % 4 == 0,
-        IPV6HINT => !value.is_empty() && value.len() % 16 == 0,
+        IPV4HINT => !value.is_empty() && value.len().is_multiple_of(4),
+        IPV6HINT => !value.is_empty() && value.len().is_multiple_of(16),
         DOHPATH => check_dohpath(value),
         _ => true,
     };

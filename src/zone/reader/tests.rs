@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::zone::write;
 
 /// Files in memory; a path counts from nowhere.
 #[derive(Default)]
