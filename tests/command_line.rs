@@ -8,7 +8,7 @@ fn understudy(dir: &Path, line: &str) -> Output {
     command.current_dir(dir).args(line.split_whitespace()).stdin(Stdio::null()).output().unwrap()
 }
 
-const GOOD: &str = "$TTL 60\n@ IN SOA ns h 1 1h 10m 2w 60\n@ IN NS ns\nns IN A 192.0.2.1\n";
+const GOOD: &str = "$TTL 60\n@ IN SOA ns h 1 1h 10m 2w 60\n@ IN NS ns\n@ IN NS ns.b.example.\nns IN A 192.0.2.1\n";
 
 #[test]
 fn exit_codes_say_how_it_went() {
@@ -25,10 +25,10 @@ fn exit_codes_say_how_it_went() {
 
     // What is typed, the exit code, and what standard output and standard error have to say; neither panics.
     for (line, code, out, err) in [
-        ("check", 0, "a.example, main: 3 records: accepted, 0 errors, 0 warnings", ""),
+        ("check", 0, "a.example, main: 4 records: accepted, 0 errors, 0 warnings", ""),
         ("check --json", 0, "\"accepted\": true", ""),
         ("check a.example warned.zone", 0, "accepted, 0 errors, 1 warning", ""),
-        ("check a.example bad.zone", 1, "bad.zone:5:", ""),
+        ("check a.example bad.zone", 1, "bad.zone:6:", ""),
         ("check a.example bad.zone", 1, "rejected, 2 errors", ""),
         ("check a.example rejected.zone", 1, "rejected, 1 error", ""),
         ("check a.example .", 1, "not a file", ""),
