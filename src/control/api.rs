@@ -390,6 +390,13 @@ impl From<crate::config::nearest::UnknownName> for Failure {
     }
 }
 
+impl From<crate::store::StoreError> for Failure {
+    fn from(error: crate::store::StoreError) -> Failure {
+        // It says by itself what it means and what to do.
+        Failure::new(error.to_string(), "", "")
+    }
+}
+
 impl From<crate::config::SourceError> for Failure {
     fn from(error: crate::config::SourceError) -> Failure {
         use crate::config::SourceError;

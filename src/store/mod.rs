@@ -61,11 +61,6 @@ impl Store {
         self.0.path.as_deref()
     }
 
-    /// The state directory; none in memory.
-    pub fn dir(&self) -> Option<&Path> {
-        self.path().and_then(Path::parent)
-    }
-
     /// Runs `work` on one consistent view of the database.
     fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.transact(TransactionBehavior::Deferred, work)
