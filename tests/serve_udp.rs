@@ -3,13 +3,17 @@
 mod support;
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use support::blast::Blast;
-use support::dns::{REFUSED, listeners, query, udp_client};
+use support::blast::{Blast, Echo};
+use support::dns::{Client, REFUSED, listeners, query, udp_client};
+use understudy::door::Candidate;
+use understudy::serve::rrl::RateLimit;
 use understudy::serve::tcp::TcpLimits;
-use understudy::serve::{Running, Stage};
+use understudy::serve::{ListenSettings, Listeners, Running, Stage};
 
 fn serve(addresses: &[&str], workers: usize) -> (Running, Arc<Stage>) {
     support::dns::serve(addresses, workers, TcpLimits::default())
@@ -70,7 +74,6 @@ fn a_stop_answers_what_is_queued() {
     let stage = Stage::new(Arc::default()).unwrap();
     let listeners = listeners(&["127.0.0.1:0"], 2, TcpLimits::default());
     let client = udp_client("127.0.0.1:0");
-    nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::RcvBuf, &(4 << 20)).unwrap();
     client.connect(listeners.addresses()[0]).unwrap();
     // All are queued before there is anybody to answer, and the stop comes before most of them are.
     for id in 0..QUERIES {
@@ -97,7 +100,8 @@ fn no_query_is_lost_while_content_is_swapped() {
         |_, answer| answer.len() >= 12 && answer[3] & 15 == REFUSED,
         |_| {
             for _ in 0..400 {
-                stage.swap(Arc::default());
+                let nothing = Candidate::new(Arc::clone(&stage.load()), Vec::new());
+                stage.publish(&nothing.verify(&[]).unwrap());
                 std::thread::sleep(Duration::from_millis(5));
             }
         },
@@ -105,4 +109,52 @@ fn no_query_is_lost_while_content_is_swapped() {
     println!("{outcome:?}");
     assert_eq!((outcome.lost, outcome.strange, running.stop().overflowed), (0, 0, 0));
     assert!(outcome.sent > 1000, "{outcome:?}");
+}
+
+#[test]
+fn answers_over_the_rate_limit_are_held_back_and_tcp_is_not_limited() {
+    const QUERIES: u16 = 500;
+    let stage = Stage::new(Arc::default()).unwrap();
+    let settings = ListenSettings {
+        addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        // So long that what time gives back doesn't count.
+        rate_limit: Some(RateLimit {
+            per_second: NonZeroU32::MIN,
+            window: Duration::from_secs(100),
+            ..RateLimit::default()
+        }),
+        ..ListenSettings::default()
+    };
+    let running = Listeners::bind(&settings).unwrap().run(&stage).unwrap();
+    let client = udp_client("127.0.0.1:0");
+    client.connect(running.addresses()[0]).unwrap();
+    let mut tcp = Client::connect(running.addresses()[0]);
+    for id in 0..QUERIES {
+        client.send(&query(id)).unwrap();
+        assert!(tcp.ask(&query(id)).is_ok());
+    }
+    let tally = running.stop();
+    client.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 512];
+    let answers: Vec<u8> = std::iter::from_fn(|| client.recv(&mut buffer).ok().map(|_| buffer[2])).collect();
+    let (cut, whole): (Vec<u8>, Vec<u8>) = answers.iter().partition(|flags| **flags & 2 != 0);
+    assert!((100..150).contains(&whole.len()), "{}", whole.len());
+    assert_eq!(tally.limited as usize, usize::from(QUERIES) - whole.len());
+    assert_eq!(cut.len(), tally.limited as usize / 2);
+}
+
+#[test]
+fn the_load_sees_a_single_answer_lost() {
+    let server = Echo::start_lossy(50);
+    let blast = Blast { target: server.address, rate: 5_000, queries: vec![query(0)], rounds: 1 };
+    let busy = || server.seen.load(Ordering::Acquire) < 100;
+    let outcome = blast.run(
+        |_, _| true,
+        |_| {
+            while busy() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        },
+    );
+    assert_eq!((outcome.lost, outcome.answered + 1), (1, outcome.sent));
 }

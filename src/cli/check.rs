@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use super::command::Subject;
 use crate::config::{Config, Problem, SourceError, ZoneConfig};
 use crate::control::api::Failure;
-use crate::name::{Name, NameRef};
+use crate::name::Name;
+use crate::store::files::{FileSources, FilesError};
+use crate::zone::check::{Limits, check};
 use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::reader;
 use crate::zone::rrsets::Zone;
 use crate::zone::text::ZoneText;
 
@@ -67,7 +70,7 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
         },
     };
     let zones: Vec<ZoneCheck> =
-        config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, zone.name.as_ref(), file))).collect();
+        config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, &zone.name, file))).collect();
     let accepted = zones.iter().all(|zone| zone.errors == 0);
     Ok(CheckReport { accepted, problems: Vec::new(), zones })
 }
@@ -77,6 +80,7 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
     let common = zone.file.as_deref().map(&read);
     let texts: Vec<(&str, Option<Reading>)> =
         zone.sites.iter().map(|site| (site.name.as_str(), site.file.as_deref().map(&read))).collect();
+    let limits = limits(zone);
     let mut notes = Notes::default();
     for reading in common.iter().chain(texts.iter().filter_map(|(_, reading)| reading.as_ref())) {
         notes.add(&reading.diagnostics);
@@ -89,9 +93,9 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
             continue;
         }
         let [below, above] = readings.map(|reading| reading.and_then(|reading| reading.text.as_ref()));
-        if let Some(zone) = Zone::new(below, above) {
-            notes.add(&check(&zone));
-            sites.push(SiteCheck { name: (*site).into(), records: zone.record_count() });
+        if let Some(laid) = Zone::new(below, above) {
+            notes.add(&check(&laid, &limits));
+            sites.push(SiteCheck { name: (*site).into(), records: laid.record_count() });
         }
     }
     let diagnostics = notes.all;
@@ -117,22 +121,41 @@ impl Notes {
     }
 }
 
-fn read(_config: &Config, _origin: NameRef<'_>, file: &Path) -> Reading {
-    let message = "zone files can't be read yet".into();
-    let file = PathBuf::from(file).display().to_string();
-    let unread = Diagnostic {
+/// Reads a master file; that it can't be opened is a finding like any other.
+fn read(config: &Config, origin: &Name, file: &Path) -> Reading {
+    let (dir, path) = config.place(file);
+    let opened = FileSources::new(&dir, config.include_outside).and_then(|mut sources| {
+        let root = sources.root(&path)?;
+        Ok((sources, root))
+    });
+    match opened {
+        Ok((mut sources, root)) => {
+            let reading = reader::read(origin, root, &mut sources);
+            let diagnostics = reading.diagnostics.clone();
+            Reading { text: reading.into_text().ok(), diagnostics }
+        }
+        Err(error) => Reading { text: None, diagnostics: vec![unreadable(dir.join(path), &error)] },
+    }
+}
+
+fn unreadable(path: PathBuf, error: &FilesError) -> Diagnostic {
+    Diagnostic {
         severity: Severity::Error,
-        id: "not-wired",
-        file,
+        id: "unreadable",
+        file: path.display().to_string(),
         line: 0,
         column: 0,
         text: String::new(),
-        message,
-        advice: String::new(),
-    };
-    Reading { text: None, diagnostics: vec![unread] }
+        message: error.to_string(),
+        advice: "correct the path or the file's permissions".into(),
+    }
 }
 
-fn check(_zone: &Zone) -> Vec<Diagnostic> {
-    Vec::new()
+/// What is too long: by the zone's own ceilings, where it has some.
+fn limits(zone: &ZoneConfig) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        max_ttl: zone.max_ttl.unwrap_or(usual.max_ttl),
+        max_negative_ttl: zone.negative_ttl.unwrap_or(usual.max_negative_ttl),
+    }
 }

@@ -84,8 +84,12 @@ fn show<R: Report>(json: bool, result: Result<R, Failure>) -> Exit {
 
 /// A failure: for people on standard error, for scripts as `{"failure": …}` on standard output.
 fn show_failure(json: bool, failure: &Failure) -> Exit {
+    #[derive(serde::Serialize)]
+    struct Failed<'a> {
+        failure: &'a Failure,
+    }
     if json {
-        print(render::json(&serde_json::json!({ "failure": failure })).as_bytes());
+        print(render::json(&Failed { failure }).as_bytes());
     } else {
         let _ = writeln!(std::io::stderr(), "understudy: {failure}");
     }

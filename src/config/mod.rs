@@ -16,7 +16,7 @@ mod zone;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use crate::name::{Name, NameRef};
@@ -37,11 +37,12 @@ pub const ONLY_SITE: &str = "main";
 /// All that is configured.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Config {
-    /// The directory that relative paths in the file start from; empty for the working directory.
+    /// The directory that the paths of zone files start from: the configuration file's own.
     pub dir: PathBuf,
-    /// Where state is kept: journal, texts, control socket. None: in memory, and there is no control socket.
+    /// Where state is kept: journal, texts, control socket; a path from the working directory. None: in memory, and
+    /// there is no control socket.
     pub state_dir: Option<PathBuf>,
-    /// Whether `$INCLUDE` may reach outside of `dir`.
+    /// Whether `$INCLUDE` may reach outside of the directory that [`Config::place`] gives.
     pub include_outside: bool,
     /// How queries are taken in.
     pub server: Server,
@@ -114,7 +115,7 @@ pub struct Control {
 pub struct ZoneConfig {
     /// The origin.
     pub name: Name,
-    /// The text that all sites share; none where each site's file is a whole zone.
+    /// The text that all sites share, as its path is written; none where each site's file is a whole zone.
     pub file: Option<PathBuf>,
     /// The sites in the order of the file; at least one.
     pub sites: Vec<SiteConfig>,
@@ -136,7 +137,8 @@ pub struct ZoneConfig {
 pub struct SiteConfig {
     /// What operators call it.
     pub name: String,
-    /// Its text: the RRsets that differ from the common ones, or a whole zone. None: the common text as it is.
+    /// Its text, as its path is written: the RRsets that differ from the common ones, or a whole zone. None: the common
+    /// text as it is.
     pub file: Option<PathBuf>,
 }
 
@@ -159,13 +161,23 @@ impl Config {
     /// A configuration of nothing but defaults: no zones, state in memory.
     pub fn bare() -> Config {
         Config {
-            dir: PathBuf::new(),
+            dir: ".".into(),
             state_dir: None,
             include_outside: false,
             server: Server::default(),
             control: Control::default(),
             regions: Vec::new(),
             zones: Vec::new(),
+        }
+    }
+
+    /// Where a zone's `file` is: the directory that its inclusions may not leave, and the path from there. The directory
+    /// is the configuration's; for a file that is written as lying elsewhere, it is that file's own.
+    pub fn place(&self, file: &Path) -> (PathBuf, PathBuf) {
+        let elsewhere = file.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
+        match (elsewhere, file.parent(), file.file_name()) {
+            (true, Some(parent), Some(name)) => (self.dir.join(parent), name.into()),
+            _ => (self.dir.clone(), file.into()),
         }
     }
 

@@ -51,12 +51,12 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
     let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
     let regions = read_regions(top);
     Config {
-        dir: dir.into(),
+        dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
         server: read_server(top),
         control: read_control(top),
-        zones: zone::read_zones(top, dir, &regions),
+        zones: zone::read_zones(top, &regions),
         regions,
     }
 }

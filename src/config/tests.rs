@@ -68,11 +68,26 @@ fn everything_is_resolved() {
         Config {
             dir: "etc".into(),
             state_dir: Some("etc/var".into()),
-            zones: vec![ZoneConfig::bare("a.example".parse().unwrap(), "etc/a".into())],
+            zones: vec![ZoneConfig::bare("a.example".parse().unwrap(), "a".into())],
             ..Config::bare()
         }
     );
     assert_eq!(read_text(&least.replace('\n', "\r\n")).unwrap(), read_text(least).unwrap());
+}
+
+#[test]
+fn zone_files_have_a_directory_of_their_own_or_the_configurations() {
+    let config = read_text(GOOD).unwrap();
+    for (file, dir, path) in [
+        ("a.zone", "etc", "a.zone"),
+        ("./sub/a.zone", "etc", "./sub/a.zone"),
+        ("../a.zone", "etc/..", "a.zone"),
+        ("sub/../a.zone", "etc/sub/..", "a.zone"),
+        ("/srv/zones/a.zone", "/srv/zones", "a.zone"),
+        ("/", "etc", "/"),
+    ] {
+        assert_eq!(config.place(Path::new(file)), (dir.into(), path.into()), "{file}");
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The zones of a configuration: their sites, limits and routing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
@@ -13,7 +12,7 @@ use crate::name::{Name, NameRef};
 use crate::net::Region;
 
 /// The zones of the file.
-pub(super) fn read_zones(top: &Table<'_>, dir: &Path, regions: &[Region]) -> Vec<ZoneConfig> {
+pub(super) fn read_zones(top: &Table<'_>, regions: &[Region]) -> Vec<ZoneConfig> {
     let tables = top.tables("zone");
     if tables.is_empty() && top.get("zone").is_none() {
         top.missing(
@@ -32,14 +31,14 @@ pub(super) fn read_zones(top: &Table<'_>, dir: &Path, regions: &[Region]) -> Vec
             let what = format!("the zone `{}` stands in line {first} already", dotless(value.as_ref()));
             table.wrong(span, "name", what, "one of the two would never be answered", "remove one of the two");
         }
-        zones.push(read_zone(table, name.map(|found| found.value), dir, regions));
+        zones.push(read_zone(table, name.map(|found| found.value), regions));
     }
     zones
 }
 
-fn read_zone(table: &Table<'_>, name: Option<Name>, dir: &Path, regions: &[Region]) -> ZoneConfig {
-    let file = table.string("file", "wiki.example.zone").map(|found| dir.join(found.value));
-    let sites = read_sites(table, dir);
+fn read_zone(table: &Table<'_>, name: Option<Name>, regions: &[Region]) -> ZoneConfig {
+    let file = table.string("file", "wiki.example.zone").map(|found| found.value.into());
+    let sites = read_sites(table);
     if table.get("file").is_none() && table.get("site").is_none() {
         let remedy = "`file = \"wiki.example.zone\"`, or a `[[zone.site]]` for each site";
         table.missing("file", "with neither a file nor a site, there is nothing to answer from", remedy);
@@ -91,7 +90,7 @@ fn read_name(table: &Table<'_>, key: &str, found: &At<&str>, origin: NameRef<'_>
     name.ok()
 }
 
-fn read_sites(table: &Table<'_>, dir: &Path) -> Vec<SiteConfig> {
+fn read_sites(table: &Table<'_>) -> Vec<SiteConfig> {
     let mut sites: Vec<SiteConfig> = Vec::new();
     let mut lines = HashMap::new();
     let tables = table.tables("zone.site");
@@ -103,7 +102,7 @@ fn read_sites(table: &Table<'_>, dir: &Path) -> Vec<SiteConfig> {
             let what = format!("the site `{value}` stands in line {first} already");
             site.wrong(span, "name", what, "", "another name, or remove one of the two");
         }
-        let file = site.string("file", "wiki.example.knams.zone").map(|found| dir.join(found.value));
+        let file = site.string("file", "wiki.example.knams.zone").map(|found| found.value.into());
         if site.get("file").is_none() && table.get("file").is_none() {
             let remedy = "`file = \"…\"` here, or in the `[[zone]]` for what all sites share";
             site.missing("file", "the zone has no common file, so the site has nothing to answer", remedy);

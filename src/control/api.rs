@@ -249,6 +249,9 @@ pub enum ReloadOutcome {
         removed: usize,
         /// How many RRsets differ.
         changed: usize,
+        /// What the gates said that is worth knowing: the names that are gone, above all.
+        #[serde(default)]
+        findings: Vec<Finding>,
     },
     /// A gate stopped the new content; the former one is served on.
     Refused {
@@ -384,6 +387,13 @@ impl From<crate::config::nearest::UnknownName> for Failure {
     fn from(unknown: crate::config::nearest::UnknownName) -> Failure {
         let what = format!("there is no {} `{}`", unknown.kind, unknown.given);
         Failure::new(what, "nothing was changed", unknown.advice())
+    }
+}
+
+impl From<crate::store::StoreError> for Failure {
+    fn from(error: crate::store::StoreError) -> Failure {
+        // It says by itself what it means and what to do.
+        Failure::new(error.to_string(), "", "")
     }
 }
 

@@ -1,10 +1,8 @@
 //! How operators reach a running daemon: HTTP over a Unix socket in the state directory.
 //!
-//! `api` is what is said, `claim` makes the state directory ours alone, `server` hands each request to the daemon,
-//! `client` asks from the command line.
+//! `api` is what is said, `server` hands each request to the daemon, `client` asks from the command line.
 
 pub mod api;
-pub mod claim;
 pub mod client;
 pub mod server;
 #[cfg(test)]

@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::api::*;
-use super::claim::{Claim, ClaimError, LOCK};
 use super::server::{SocketError, bind};
 use super::{Call, SOCKET, client};
+use crate::store::{Store, StoreError};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
@@ -28,11 +28,11 @@ struct Daemon {
 fn daemon() -> Daemon {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("var");
-    let claim = Claim::take(&dir).unwrap();
-    let socket = bind(&claim, None).unwrap();
+    let store = Store::open(Some(&dir)).unwrap();
+    let socket = bind(&store, None).unwrap().unwrap();
     let (sender, calls) = mpsc::channel(4);
     let serving = tokio::spawn(async move {
-        let _claim = claim;
+        let _store = store;
         socket.serve(sender).await;
     });
     Daemon { _home: home, dir, calls, serving }
@@ -104,7 +104,7 @@ async fn a_daemon_that_stops_says_so() {
     let failure = client::call(&daemon.dir, &Request::Status).await.unwrap_err();
     assert!(failure.what.starts_with("no understudy is running on the state directory"), "{failure}");
     assert!(failure.try_next.contains("`understudy serve`"), "{failure}");
-    Claim::take(&daemon.dir).unwrap();
+    Store::open(Some(&daemon.dir)).unwrap();
 }
 
 /// What a client of another making sends, and how the answer has to begin.
@@ -146,27 +146,22 @@ async fn odd_requests_are_refused_without_reaching_the_daemon() {
 #[tokio::test]
 async fn directory_and_socket_are_private() {
     let daemon = daemon();
-    assert_eq!(
-        (mode(&daemon.dir), mode(&daemon.dir.join(SOCKET)), mode(&daemon.dir.join(LOCK))),
-        (0o700, 0o600, 0o600)
-    );
+    assert_eq!((mode(&daemon.dir), mode(&daemon.dir.join(SOCKET))), (0o700, 0o600));
+    for file in daemon.dir.read_dir().unwrap() {
+        let path = file.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{} is private", path.display());
+    }
+    assert!(bind(&Store::open(None).unwrap(), None).unwrap().is_none(), "state in memory has no directory");
 
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("var");
-    std::fs::create_dir(&dir).unwrap();
-    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
-    std::fs::write(dir.join("somebody's"), "").unwrap();
-    assert!(matches!(Claim::take(&dir), Err(ClaimError::Shared { mode: 0o777, .. })));
-    assert_eq!(mode(&dir), 0o777);
-    std::fs::remove_file(dir.join("somebody's")).unwrap();
-    let claim = Claim::take(&dir).unwrap();
-    assert_eq!(mode(&dir), 0o700, "what others could do before, they can't any more");
-    assert!(matches!(bind(&claim, Some("no-such-group-here")), Err(SocketError::NoSuchGroup(_))));
+    let store = Store::open(Some(&dir)).unwrap();
+    assert!(matches!(bind(&store, Some("no-such-group-here")), Err(SocketError::NoSuchGroup(_))));
 
-    // A group that we are in: any of its members may connect, and pass through the directory.
+    // A group that we are in: its members may connect, and pass through the directory without listing it.
     let gid = nix::unistd::getegid();
     let group = nix::unistd::Group::from_gid(gid).unwrap().unwrap();
-    let socket = bind(&claim, Some(&group.name)).unwrap();
+    let socket = bind(&store, Some(&group.name)).unwrap().unwrap();
     assert_eq!((mode(&dir), mode(socket.path())), (0o710, 0o660));
     assert_eq!(socket.path().metadata().unwrap().gid(), gid.as_raw());
 }
@@ -174,32 +169,20 @@ async fn directory_and_socket_are_private() {
 #[tokio::test]
 async fn a_live_daemon_is_left_alone_and_a_dead_ones_socket_replaced() {
     let mut live = daemon();
-    let taken = Claim::take(&live.dir).unwrap_err();
-    let ours = std::process::id();
-    assert!(matches!(taken, ClaimError::Taken { pid: Some(pid), .. } if pid == ours), "{taken}");
+    let taken = Store::open(Some(&live.dir)).unwrap_err();
+    assert!(matches!(taken, StoreError::InUse { .. }), "{taken}");
     let failure = Failure::from(taken);
-    assert!(failure.what.starts_with(&format!("another understudy (pid {ours}) is running")), "{failure}");
+    assert!(failure.what.contains(&format!("in use by process {}", std::process::id())), "{failure}");
     let answer = async { live.calls.recv().await.unwrap().answer.send(Ok(Response::Status(status()))).unwrap() };
     assert!(tokio::join!(client::call(&live.dir, &Request::Status), answer).0.is_ok(), "the live one is not disturbed");
 
-    // What `kill -9` leaves: a socket that nobody listens on, and a lock file that nobody holds.
+    // What `kill -9` leaves: a socket that nobody listens on.
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().to_path_buf();
     drop(std::os::unix::net::UnixListener::bind(dir.join(SOCKET)).unwrap());
-    std::fs::write(dir.join(LOCK), "999999999\n").unwrap();
     let failure = client::call(&dir, &Request::Status).await.unwrap_err();
     assert!(failure.what.starts_with("no understudy is running"), "{failure}");
-    let claim = Claim::take(&dir).unwrap();
-    assert_eq!(std::fs::read_to_string(dir.join(LOCK)).unwrap(), format!("{ours}\n"));
-    let socket = bind(&claim, None).unwrap();
+    let store = Store::open(Some(&dir)).unwrap();
+    let socket = bind(&store, None).unwrap().unwrap();
     UnixStream::connect(socket.path()).await.unwrap();
-}
-
-#[test]
-fn a_state_directory_that_is_no_directory_is_explained() {
-    let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("file");
-    std::fs::write(&file, "").unwrap();
-    let failure = Failure::from(Claim::take(&file).unwrap_err());
-    assert!(failure.what.contains("can't be used") && failure.try_next.contains("--state-dir"), "{failure}");
 }

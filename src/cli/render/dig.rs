@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 
 use hickory_proto::op::{Message, MessageType};
 use hickory_proto::rr::Record;
+use hickory_proto::serialize::binary::{BinEncodable as _, BinEncoder, NameEncoding};
 
 use super::Report;
 use crate::cli::Exit;
 use crate::cli::query::QueryReport;
+use crate::rr::RrType;
+use crate::zone::rdata;
 
 impl Report for QueryReport {
     fn text(&self) -> String {
@@ -73,7 +76,16 @@ pub(crate) fn text(message: &Message) -> String {
 }
 
 fn record(record: &Record) -> String {
-    format!("{}\t{}\t{}\t{}\t{}\n", record.name, record.ttl, record.dns_class, record.record_type(), record.data)
+    let rtype = RrType(record.record_type().into());
+    // The decoder knows where names are compressed, the zone's own writer how operators write data.
+    let mut octets = Vec::new();
+    let mut encoder = BinEncoder::new(&mut octets);
+    encoder.set_name_encoding(NameEncoding::Uncompressed);
+    let data = match record.data.emit(&mut encoder) {
+        Ok(()) => rdata::write(rtype, &octets, None),
+        Err(_) => record.data.to_string(),
+    };
+    format!("{}\t{}\t{}\t{rtype}\t{data}\n", record.name, record.ttl, record.dns_class)
 }
 
 /// The mnemonic of a response code (RFC 6895 §2.3), as `dig` has it.
