@@ -35,6 +35,11 @@ impl Digest {
         prefix.len() >= 4 && self.to_string().starts_with(&prefix.to_ascii_lowercase())
     }
 
+    /// The digest that these octets are, as [`Digest::as_bytes`] gave them.
+    pub fn from_bytes(octets: [u8; 32]) -> Digest {
+        Digest(octets)
+    }
+
     /// The octets.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -1,3 +1,7 @@
 //! The `understudy` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    understudy::cli::run(std::env::args_os(), understudy::daemon::serve)
+}

@@ -216,42 +216,9 @@ impl Name {
     /// A name in presentation format (RFC 1035 §5.1), `\X` and `\DDD` understood; without a final dot it is relative
     /// to `origin`. A lone `@` is the origin.
     pub fn from_presentation(text: &[u8], origin: Option<NameRef<'_>>) -> Result<Name, NameError> {
-        if text == b"." {
-            return Ok(Name::root());
-        }
-        if text == b"@" {
-            return origin.map(NameRef::to_name).ok_or(NameError::NoOrigin);
-        }
         let mut wire = Vec::with_capacity(text.len() + 2);
-        let mut start = 0; // where the length octet of the label being read stands
-        wire.push(0);
-        let mut at = 0;
-        while at < text.len() {
-            let octet = text[at];
-            at += 1;
-            match octet {
-                b'.' => {
-                    close_label(&mut wire, start)?;
-                    start = wire.len();
-                    wire.push(0);
-                }
-                b'\\' => wire.push(unescape(text, &mut at).ok_or(NameError::BadEscape)?),
-                _ => wire.push(octet),
-            }
-            if wire.len() > MAX_NAME + 1 {
-                return Err(if wire.len() - start > MAX_LABEL + 1 {
-                    NameError::LongLabel
-                } else {
-                    NameError::LongName
-                });
-            }
-        }
-        if wire.len() - start == 1 && start > 0 {
-            // The text ended in a dot: the root label stands already.
-            return if wire.len() > MAX_NAME { Err(NameError::LongName) } else { Ok(Name(wire.into())) };
-        }
-        close_label(&mut wire, start)?;
-        Name::joined(&wire, origin.ok_or(NameError::NoOrigin)?)
+        push_presentation(&mut wire, text, origin)?;
+        Ok(Name(wire.into()))
     }
 
     /// A name as an operator types it where no origin is in force: with or without the final dot it is absolute.
@@ -268,6 +235,44 @@ impl Name {
         wire.extend_from_slice(suffix.0);
         Ok(Name(wire.into()))
     }
+}
+
+/// Appends a name in presentation format to `out` in wire form, as [`Name::from_presentation`] reads it; after an error
+/// what was appended is of no use.
+pub(crate) fn push_presentation(out: &mut Vec<u8>, text: &[u8], origin: Option<NameRef<'_>>) -> Result<(), NameError> {
+    let first = out.len();
+    match text {
+        b"." => out.push(0),
+        b"@" => out.extend_from_slice(origin.ok_or(NameError::NoOrigin)?.0),
+        _ => {
+            let mut start = first; // where the length octet of the label being read stands
+            out.push(0);
+            let mut at = 0;
+            while at < text.len() {
+                let octet = text[at];
+                at += 1;
+                match octet {
+                    b'.' => {
+                        close_label(out, start)?;
+                        start = out.len();
+                        out.push(0);
+                    }
+                    b'\\' => out.push(unescape(text, &mut at).ok_or(NameError::BadEscape)?),
+                    _ => out.push(octet),
+                }
+                if out.len() - first > MAX_NAME + 1 {
+                    let long_label = out.len() - start > MAX_LABEL + 1;
+                    return Err(if long_label { NameError::LongLabel } else { NameError::LongName });
+                }
+            }
+            // Behind a final dot the root label stands already.
+            if start == first || out.len() - start > 1 {
+                close_label(out, start)?;
+                out.extend_from_slice(origin.ok_or(NameError::NoOrigin)?.0);
+            }
+        }
+    }
+    if out.len() - first > MAX_NAME { Err(NameError::LongName) } else { Ok(()) }
 }
 
 fn close_label(wire: &mut [u8], start: usize) -> Result<(), NameError> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 
+use crate::door::Verified;
 use crate::serving::Serving;
 
 /// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone: a batch is over
@@ -36,9 +37,9 @@ impl Stage {
         self.serving.load()
     }
 
-    /// Answers from `serving` from now on. Batches under way end with what they began with.
-    pub fn swap(&self, serving: Arc<Serving>) {
-        let old = self.serving.swap(serving);
+    /// Answers from what was verified from now on. Batches under way end with what they began with.
+    pub fn publish(&self, verified: &Verified) {
+        let old = self.serving.swap(Arc::clone(verified.serving()));
         // The janitor ends with the stage only; should it be gone all the same, the old one is freed here.
         let _ = self.janitor.lock().unwrap_or_else(PoisonError::into_inner).send(old);
     }
@@ -69,21 +70,28 @@ fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::Candidate;
+
+    /// A change of nothing, verified.
+    fn next(before: &Arc<Serving>) -> Verified {
+        Candidate::new(Arc::clone(before), Vec::new()).verify(&[]).unwrap()
+    }
 
     #[test]
     fn a_reader_keeps_what_it_loaded_and_the_next_sees_the_new_one() {
-        let [old, new] = [(); 2].map(|()| Arc::new(Serving::default()));
+        let old = Arc::new(Serving::default());
+        let new = next(&old);
         let stage = Stage::new(Arc::clone(&old)).unwrap();
         let before = stage.load();
-        stage.swap(Arc::clone(&new));
-        assert!(Arc::ptr_eq(&before, &old) && Arc::ptr_eq(&stage.load(), &new));
+        stage.publish(&new);
+        assert!(Arc::ptr_eq(&before, &old) && Arc::ptr_eq(&stage.load(), new.serving()));
     }
 
     #[test]
     fn the_last_owner_of_an_old_one_is_the_janitor() {
         let stage = Stage::new(Arc::default()).unwrap();
         let (reader, old) = (stage.load(), Arc::downgrade(&stage.load()));
-        stage.swap(Arc::default());
+        stage.publish(&next(&Arc::default()));
         // The reader's own share is let go of: the janitor still holds one until it looks again.
         assert!(Arc::strong_count(&reader) >= 2);
         drop(reader);

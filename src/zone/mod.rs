@@ -2,6 +2,13 @@
 //!
 //! `text` is what reading makes; everything after it works on that.
 
+pub mod check;
 pub mod diagnostic;
+pub mod diff;
+pub mod grammar;
+mod lexer;
+pub mod rdata;
+pub mod reader;
 pub mod rrsets;
 pub mod text;
+pub mod write;

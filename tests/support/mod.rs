@@ -1,6 +1,13 @@
-//! What several tests need.
-#![allow(dead_code, reason = "no test needs all of it")]
+//! What integration tests share. Each takes what it needs of it.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 pub mod blast;
 pub mod both_ways;
+pub mod client;
+pub mod compare;
+pub mod corpus;
 pub mod dns;
+pub mod engine;
+pub mod generate;
+pub mod lab;
+pub mod message;

@@ -1,0 +1,161 @@
+//! `check`: all that is wrong with a configuration and its zones.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::command::Subject;
+use crate::config::{Config, Problem, SourceError, ZoneConfig};
+use crate::control::api::Failure;
+use crate::name::Name;
+use crate::store::files::{FileSources, FilesError};
+use crate::zone::check::{Limits, check};
+use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::reader;
+use crate::zone::rrsets::Zone;
+use crate::zone::text::ZoneText;
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct CheckReport {
+    /// Whether all of it can be served.
+    pub(super) accepted: bool,
+    /// What is wrong with the configuration. Zones are checked once that is right.
+    pub(super) problems: Vec<Problem>,
+    /// The zones, in the order of the configuration.
+    pub(super) zones: Vec<ZoneCheck>,
+}
+
+/// What a check found about a zone.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct ZoneCheck {
+    /// The origin.
+    pub(super) name: Name,
+    /// Its sites; none where a file can't be read.
+    pub(super) sites: Vec<SiteCheck>,
+    /// How many findings are errors: with any, the zone is not served.
+    pub(super) errors: usize,
+    /// How many are warnings.
+    pub(super) warnings: usize,
+    /// The findings; what is in the text that all sites share stands there once.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// What a zone has at a site.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct SiteCheck {
+    /// The site.
+    pub(super) name: String,
+    /// How many records the zone has there.
+    pub(super) records: usize,
+}
+
+/// A master file that was read: its text, unless it has errors, and all findings.
+pub(super) struct Reading {
+    pub(super) text: Option<ZoneText>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// Checks `subject`.
+pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
+    let config = match subject {
+        Subject::Zone(origin, file) => {
+            Config { zones: vec![ZoneConfig::bare(origin.clone(), file.clone())], ..Config::bare() }
+        }
+        Subject::Config(source) => match source.load() {
+            Ok(config) => config,
+            Err(SourceError::Wrong(problems)) => {
+                return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new() });
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let zones: Vec<ZoneCheck> =
+        config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, &zone.name, file))).collect();
+    let accepted = zones.iter().all(|zone| zone.errors == 0);
+    Ok(CheckReport { accepted, problems: Vec::new(), zones })
+}
+
+/// Checks a zone at each of its sites; `read` reads one of its files.
+fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
+    let common = zone.file.as_deref().map(&read);
+    let texts: Vec<(&str, Option<Reading>)> =
+        zone.sites.iter().map(|site| (site.name.as_str(), site.file.as_deref().map(&read))).collect();
+    let limits = limits(zone);
+    let mut notes = Notes::default();
+    for reading in common.iter().chain(texts.iter().filter_map(|(_, reading)| reading.as_ref())) {
+        notes.add(&reading.diagnostics);
+    }
+    let mut sites = Vec::new();
+    for (site, reading) in &texts {
+        // A text with errors has said so; what the zone would be without it says nothing.
+        let readings = [common.as_ref(), reading.as_ref()];
+        if readings.iter().flatten().any(|reading| reading.text.is_none()) {
+            continue;
+        }
+        let [below, above] = readings.map(|reading| reading.and_then(|reading| reading.text.as_ref()));
+        if let Some(laid) = Zone::new(below, above) {
+            notes.add(&check(&laid, &limits));
+            sites.push(SiteCheck { name: (*site).into(), records: laid.record_count() });
+        }
+    }
+    let diagnostics = notes.all;
+    let count = |severity| diagnostics.iter().filter(|found| found.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    ZoneCheck { name: zone.name.clone(), sites, errors, warnings, diagnostics }
+}
+
+/// Findings, each once: what the common text has is found at every site.
+#[derive(Default)]
+struct Notes {
+    all: Vec<Diagnostic>,
+    seen: HashSet<String>,
+}
+
+impl Notes {
+    fn add(&mut self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            if self.seen.insert(diagnostic.to_string()) {
+                self.all.push(diagnostic.clone());
+            }
+        }
+    }
+}
+
+/// Reads a master file; that it can't be opened is a finding like any other.
+fn read(config: &Config, origin: &Name, file: &Path) -> Reading {
+    let (dir, path) = config.place(file);
+    let opened = FileSources::new(&dir, config.include_outside).and_then(|mut sources| {
+        let root = sources.root(&path)?;
+        Ok((sources, root))
+    });
+    match opened {
+        Ok((mut sources, root)) => {
+            let reading = reader::read(origin, root, &mut sources);
+            let diagnostics = reading.diagnostics.clone();
+            Reading { text: reading.into_text().ok(), diagnostics }
+        }
+        Err(error) => Reading { text: None, diagnostics: vec![unreadable(dir.join(path), &error)] },
+    }
+}
+
+fn unreadable(path: PathBuf, error: &FilesError) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        id: "unreadable",
+        file: path.display().to_string(),
+        line: 0,
+        column: 0,
+        text: String::new(),
+        message: error.to_string(),
+        advice: "correct the path or the file's permissions".into(),
+    }
+}
+
+/// What is too long: by the zone's own ceilings, where it has some.
+fn limits(zone: &ZoneConfig) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        max_ttl: zone.max_ttl.unwrap_or(usual.max_ttl),
+        max_negative_ttl: zone.negative_ttl.unwrap_or(usual.max_negative_ttl),
+    }
+}

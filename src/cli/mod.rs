@@ -1,0 +1,103 @@
+//! The command line: one file a command. `args` is what was typed, `command` what it means; each command returns a
+//! report, and `render` writes it as text or JSON.
+
+mod args;
+mod check;
+mod command;
+mod daemon;
+mod exit;
+mod query;
+mod render;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use crate::config::Source;
+use crate::control::api::{Failure, Request};
+use command::{Command, Invocation};
+pub use exit::Exit;
+use render::Report;
+
+/// What `serve` was asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serve {
+    /// Where the configuration comes from, now and at each reload.
+    pub source: Source,
+    /// Whether what is printed is JSON.
+    pub json: bool,
+}
+
+/// Carries out what `args` (the program's name first) ask for; `serve` runs the daemon until it ends.
+pub fn run(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    serve: impl FnOnce(Serve) -> Result<(), Failure>,
+) -> ExitCode {
+    match parse(args) {
+        Ok(invocation) => carry_out(invocation, serve).into(),
+        Err(error) => {
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+        }
+    }
+}
+
+fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Invocation, clap::Error> {
+    let matches = args::Args::command().try_get_matches_from(args)?;
+    command::resolve(args::Args::from_arg_matches(&matches)?)
+}
+
+fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve) -> Result<(), Failure>) -> Exit {
+    match command {
+        Command::Serve(source) => match serve(Serve { source, json }) {
+            Ok(()) => Exit::Done,
+            Err(failure) => show_failure(json, &failure),
+        },
+        Command::Check(subject) => show(json, check::run(&subject)),
+        Command::Reload(source, request) => show(json, daemon::reload(&source, request)),
+        Command::Status(source) => show(json, daemon::ask(&source, &Request::Status, daemon::status)),
+        Command::Query(source, question) => show(json, query::run(&source, &question)),
+        Command::Failover(source, request) => show(json, daemon::failover(&source, request)),
+        Command::Completions(shell) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);
+            print(&script);
+            Exit::Done
+        }
+    }
+}
+
+fn show<R: Report>(json: bool, result: Result<R, Failure>) -> Exit {
+    match result {
+        Ok(report) => {
+            let text = if json { render::json(&report) } else { report.text() };
+            print(text.as_bytes());
+            report.exit()
+        }
+        Err(failure) => show_failure(json, &failure),
+    }
+}
+
+/// A failure: for people on standard error, for scripts as `{"failure": …}` on standard output.
+fn show_failure(json: bool, failure: &Failure) -> Exit {
+    #[derive(serde::Serialize)]
+    struct Failed<'a> {
+        failure: &'a Failure,
+    }
+    if json {
+        print(render::json(&Failed { failure }).as_bytes());
+    } else {
+        let _ = writeln!(std::io::stderr(), "understudy: {failure}");
+    }
+    Exit::Error
+}
+
+/// Writes to standard output; whoever reads it may have gone away, and that is no error.
+fn print(octets: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(octets).and_then(|()| out.flush());
+}

@@ -1,0 +1,38 @@
+//! What is wrong with a configuration and its zones.
+
+use std::fmt::Write as _;
+
+use super::{Report, counted};
+use crate::cli::Exit;
+use crate::cli::check::CheckReport;
+use crate::config::{Problems, dotless};
+
+impl Report for CheckReport {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if !self.problems.is_empty() {
+            let _ = writeln!(text, "{}", Problems(self.problems.clone()));
+        }
+        for zone in &self.zones {
+            for diagnostic in &zone.diagnostics {
+                let _ = writeln!(text, "{diagnostic}");
+            }
+            let _ = write!(text, "{}", dotless(zone.name.as_ref()));
+            for site in &zone.sites {
+                let _ = write!(text, ", {}: {}", site.name, counted(site.records, "record"));
+            }
+            let verdict = if zone.errors == 0 { "accepted" } else { "rejected" };
+            let (errors, warnings) = (counted(zone.errors, "error"), counted(zone.warnings, "warning"));
+            let _ = writeln!(text, ": {verdict}, {errors}, {warnings}");
+        }
+        if self.zones.len() > 1 {
+            let rejected = self.zones.iter().filter(|zone| zone.errors > 0).count();
+            let _ = writeln!(text, "{} checked, {rejected} rejected", counted(self.zones.len(), "zone"));
+        }
+        text
+    }
+
+    fn exit(&self) -> Exit {
+        if self.accepted { Exit::Done } else { Exit::Error }
+    }
+}

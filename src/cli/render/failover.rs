@@ -1,0 +1,89 @@
+//! What a failover did, or would do.
+
+use std::fmt::Write as _;
+
+use super::{Report, counted, finding};
+use crate::cli::Exit;
+use crate::config::dotless;
+use crate::control::api::{FailoverOutcome, FailoverReport, RecordDiff};
+
+impl Report for FailoverReport {
+    fn text(&self) -> String {
+        let mut text = self.head();
+        // What is at the bottom is read first: the verdicts come behind what they judge.
+        if self.dry_run && !self.diff.is_empty() {
+            self.diff.iter().for_each(|set| text += &diff(set));
+            text.push('\n');
+        }
+        for finding in &self.findings {
+            text +=
+                &finding::text(finding, |finding| format!("--override {}@{}", finding.gate, finding.digest.short()));
+        }
+        text += &self.end();
+        text
+    }
+
+    fn exit(&self) -> Exit {
+        match self.outcome {
+            FailoverOutcome::DryRunClean | FailoverOutcome::NothingToDo => Exit::Done,
+            FailoverOutcome::Done { confirmed: true, .. } => Exit::Done,
+            FailoverOutcome::Done { confirmed: false, .. } => Exit::Error,
+            FailoverOutcome::WouldChange => Exit::Pending,
+            FailoverOutcome::Blocked => Exit::Blocked,
+        }
+    }
+}
+
+impl FailoverReport {
+    fn head(&self) -> String {
+        let mut text = format!("{} to {}\n", dotless(self.zone.as_ref()), self.to);
+        for route in &self.moves {
+            let _ = writeln!(text, "        {}: {} -> {}", route.region, route.site, self.to);
+        }
+        text
+    }
+
+    fn end(&self) -> String {
+        let (zone, to, plan) = (dotless(self.zone.as_ref()), &self.to, self.plan.short());
+        match &self.outcome {
+            FailoverOutcome::DryRunClean | FailoverOutcome::NothingToDo => {
+                format!("\n{zone} is answered from {to} already: there is nothing to do.\n")
+            }
+            FailoverOutcome::WouldChange => format!(
+                "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: the same without \
+                 --dry-run, and with --plan {plan} to run this plan and no other\n",
+                counted(self.diff.len(), "RRset")
+            ),
+            FailoverOutcome::Blocked => {
+                let gates = self.findings.iter().filter(|finding| finding.stops()).count();
+                let verb = if gates == 1 { "blocks" } else { "block" };
+                let gates = counted(gates, "gate");
+                format!("\nPlan {plan}: {gates} {verb}. Nothing was changed; users are answered as before.\n")
+            }
+            FailoverOutcome::Done { generation, serial, confirmed: true } => format!(
+                "\n{zone} is answered from {to}: generation {generation}, serial {serial}, confirmed by asking our own \
+                 sockets.\n"
+            ),
+            FailoverOutcome::Done { generation, serial, confirmed: false } => format!(
+                "\n{zone} was published as answered from {to}: generation {generation}, serial {serial}; but our own \
+                 sockets did not give the new answers.\n    means: users may not get them either\n    try: `understudy \
+                 status`, and the daemon's log\n"
+            ),
+        }
+    }
+}
+
+/// The lines of an RRset as in a zone file: `-` for those that go, `+` for those that come, a blank for those that stay.
+fn diff(set: &RecordDiff) -> String {
+    let (owner, rtype) = (&set.name, set.rtype);
+    let mut text = String::new();
+    let mut line = |sign: char, record: &String| {
+        let _ = writeln!(text, "{sign}{owner} {record}");
+    };
+    debug_assert!(set.before != set.after, "{owner} {rtype} is in the diff and does not differ");
+    for record in &set.before {
+        line(if set.after.contains(record) { ' ' } else { '-' }, record);
+    }
+    set.after.iter().filter(|record| !set.before.contains(record)).for_each(|record| line('+', record));
+    text
+}

@@ -1,0 +1,42 @@
+//! Reports as text and as JSON. The JSON is the report's own serialisation; the text is for people, 80 columns wide
+//! where names allow.
+
+pub(super) mod check;
+pub(super) mod dig;
+mod failover;
+mod finding;
+mod reload;
+mod status;
+
+use crate::cli::Exit;
+
+/// What a command found or did.
+pub(super) trait Report: serde::Serialize {
+    /// The report for people; ends with a line feed.
+    fn text(&self) -> String;
+
+    /// What it means to a script.
+    fn exit(&self) -> Exit;
+}
+
+/// The report for scripts: one JSON value.
+pub(super) fn json(report: &impl serde::Serialize) -> String {
+    // Reports are plain data with string keys, which JSON has a form for.
+    let mut text = serde_json::to_string_pretty(report).unwrap_or_else(|error| format!("{{\"failure\": \"{error}\"}}"));
+    text.push('\n');
+    text
+}
+
+/// `count` and the noun, in the plural unless it is one.
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// `text` with `indent` in front of each line.
+fn indented(text: &str, indent: &str) -> String {
+    text.lines().map(|line| format!("{indent}{line}\n")).collect()
+}

@@ -1,0 +1,124 @@
+//! How things stand, as a table.
+
+use std::fmt::Write as _;
+
+use super::{Report, indented};
+use crate::cli::Exit;
+use crate::config::dotless;
+use crate::control::api::{ContentStatus, LastReload, Route, StatusReport, ZoneStatus};
+use crate::time::Timestamp;
+
+/// How wide the table is where names allow.
+const WIDTH: usize = 80;
+/// How wide the column of zones is at most; longer names have a line of their own.
+const ZONE_WIDTH: usize = 30;
+
+impl Report for StatusReport {
+    fn text(&self) -> String {
+        let listeners: Vec<String> = self.listeners.iter().map(ToString::to_string).collect();
+        let mut text = format!(
+            "understudy {}, pid {}, up {}, generation {}\n",
+            self.version,
+            self.pid,
+            uptime(self.uptime_seconds),
+            self.generation
+        );
+        text += &wrapped("listening on", &listeners, ",");
+        if let Some(LastReload { at, ok, summary }) = &self.last_reload {
+            let how = if *ok { "taken over" } else { "NOT taken over" };
+            let _ = writeln!(text, "last reload {}, {how}: {summary}", moment(*at));
+        }
+        let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());
+        let width = names.filter(|len| *len <= ZONE_WIDTH).max().unwrap_or(0).max("ZONE".len());
+        let _ = writeln!(text, "\n{:<width$}  {:>10}  {:>6}  {:<9}  ANSWERED FROM", "ZONE", "SERIAL", "EPOCH", "FILES");
+        self.zones.iter().for_each(|zone| text += &row(zone, width));
+        self.zones.iter().for_each(|zone| text += &trouble(zone));
+        text
+    }
+
+    fn exit(&self) -> Exit {
+        Exit::Done
+    }
+}
+
+fn row(zone: &ZoneStatus, width: usize) -> String {
+    let mut name = dotless(zone.name.as_ref());
+    let mut text = String::new();
+    if name.len() > width {
+        let _ = writeln!(text, "{name}");
+        name.clear();
+    }
+    let serial = zone.serial.map_or_else(|| "-".into(), |serial| serial.to_string());
+    let files = match zone.content {
+        ContentStatus::Loaded => "loaded",
+        ContentStatus::LastGood { .. } => "LAST GOOD",
+        ContentStatus::Broken { .. } => "BROKEN",
+    };
+    let front = format!("{name:<width$}  {serial:>10}  {:>6}  {files:<9} ", zone.epoch);
+    text + &wrapped(&front, &by_site(&zone.routes), ";")
+}
+
+/// The sites and which regions are answered from each; the site alone where all are answered from one.
+fn by_site(routes: &[Route]) -> Vec<String> {
+    let mut sites: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Route { region, site } in routes {
+        match sites.iter_mut().find(|(known, _)| known == site) {
+            Some((_, regions)) => regions.push(region),
+            None => sites.push((site, vec![region])),
+        }
+    }
+    match sites.as_slice() {
+        [(site, _)] => vec![site.to_string()],
+        sites => sites.iter().map(|(site, regions)| format!("{site}: {}", regions.join(", "))).collect(),
+    }
+}
+
+/// `front` and the words behind it with `separator` between them, broken into lines that start below the first word.
+fn wrapped(front: &str, words: &[String], separator: &str) -> String {
+    let indent = front.chars().count();
+    let (mut text, mut used) = (front.to_owned(), indent);
+    for (at, word) in words.iter().enumerate() {
+        let end = if at + 1 < words.len() { separator } else { "" };
+        let len = 1 + word.chars().count() + end.len();
+        if at > 0 && used + len > WIDTH {
+            let _ = write!(text, "\n{:indent$}", "");
+            used = indent;
+        }
+        let _ = write!(text, " {word}{end}");
+        used += len;
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn trouble(zone: &ZoneStatus) -> String {
+    let (what, diagnostics) = match &zone.content {
+        ContentStatus::Loaded => return String::new(),
+        ContentStatus::LastGood { diagnostics } => {
+            ("its files can't be served; the last good content is served", diagnostics)
+        }
+        ContentStatus::Broken { diagnostics } => {
+            ("its files can't be served, and nothing was before: queries for it fail", diagnostics)
+        }
+    };
+    let lines: String = diagnostics.iter().map(|diagnostic| indented(diagnostic, "    ")).collect();
+    format!("\n{}:\n  {what}\n{lines}", dotless(zone.name.as_ref()))
+}
+
+fn uptime(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// A point in time as operators read it, in UTC.
+fn moment(at: Timestamp) -> String {
+    match jiff::Timestamp::from_second(at.seconds()) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => format!("{} s after 1970", at.seconds()),
+    }
+}

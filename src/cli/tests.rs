@@ -1,0 +1,309 @@
+//! Command lines and what they mean, and reports as people see them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::CommandFactory as _;
+
+use super::command::{AskedOf, Command, Question, Subject};
+use super::render::Report;
+use super::*;
+use crate::config::Origin;
+use crate::control::api::*;
+use crate::digest::Digest;
+use crate::evidence::Verdict;
+use crate::name::Name;
+use crate::rr::RrType;
+use crate::time::Timestamp;
+
+fn words(line: &str) -> Vec<String> {
+    std::iter::once("understudy").chain(line.split_whitespace()).map(|word| word.replace('_', " ")).collect()
+}
+
+fn name(text: &str) -> Name {
+    Name::absolute(text).unwrap()
+}
+
+#[test]
+fn the_definitions_are_consistent() {
+    args::Args::command().debug_assert();
+}
+
+/// `_` stands for a blank in a word.
+#[test]
+fn commands_are_resolved() {
+    let usual = Source::default();
+    let file = |path: &str| Source { origin: Origin::File(Some(path.into())), ..Source::default() };
+    let bare = |zones: &[(&str, &str)]| {
+        Origin::Bare(zones.iter().map(|(origin, file)| (name(origin), PathBuf::from(file))).collect())
+    };
+    let failover = FailoverRequest {
+        zone: "wiki.example".into(),
+        to: "pmtpa".into(),
+        from: None,
+        region: None,
+        dry_run: false,
+        plan: None,
+        reason: None,
+        overrides: Vec::new(),
+    };
+    let question = |asked_of| Question { name: name("www.wiki.example"), rtype: RrType::AAAA, asked_of };
+    let table: Vec<(&str, Command)> = vec![
+        ("serve", Command::Serve(usual.clone())),
+        ("--config a.toml serve", Command::Serve(file("a.toml"))),
+        ("serve --config a.toml --json", Command::Serve(file("a.toml"))),
+        (
+            "serve --zone wiki.example=w.zone --zone b.example.=b=2 --listen [::1]:0 --listen 127.0.0.1:53 --workers 3 --state-dir s",
+            Command::Serve(Source {
+                origin: bare(&[("wiki.example", "w.zone"), ("b.example", "b=2")]),
+                listen: vec!["[::1]:0".parse().unwrap(), "127.0.0.1:53".parse().unwrap()],
+                workers: std::num::NonZeroUsize::new(3),
+                state_dir: Some("s".into()),
+            }),
+        ),
+        ("check", Command::Check(Subject::Config(usual.clone()))),
+        ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
+        ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")))),
+        ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()))),
+        (
+            "reload --accept 3F9C --accept 0123456789",
+            Command::Reload(usual.clone(), ReloadRequest { accept: vec!["3f9c".into(), "0123456789".into()] }),
+        ),
+        ("status --state-dir s", Command::Status(Source { state_dir: Some("s".into()), ..Source::default() })),
+        ("query www.wiki.example aaaa", Command::Query(usual.clone(), question(AskedOf::Anybody))),
+        (
+            "query www.wiki.example. TYPE28 --site knams",
+            Command::Query(usual.clone(), question(AskedOf::Site("knams".into()))),
+        ),
+        (
+            "query www.wiki.example AAAA --client 192.0.2.0/24",
+            Command::Query(usual.clone(), question(AskedOf::Client("192.0.2.0/24".parse().unwrap()))),
+        ),
+        ("failover wiki.example --to pmtpa", Command::Failover(usual.clone(), failover.clone())),
+        (
+            "failover wiki.example --to pmtpa --from knams --region europe --dry-run --plan 5D0C9E11 --reason it_is_hot \
+             --override zone.nothing-vanishes@3f9c21aa --override a@bcde",
+            Command::Failover(
+                usual.clone(),
+                FailoverRequest {
+                    from: Some("knams".into()),
+                    region: Some("europe".into()),
+                    dry_run: true,
+                    plan: Some("5d0c9e11".into()),
+                    reason: Some("it is hot".into()),
+                    overrides: vec!["zone.nothing-vanishes@3f9c21aa".parse().unwrap(), "a@bcde".parse().unwrap()],
+                    ..failover
+                },
+            ),
+        ),
+        ("completions fish", Command::Completions(clap_complete::Shell::Fish)),
+    ];
+    for (line, command) in table {
+        let invocation = parse(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(invocation.command, command, "{line}");
+        assert_eq!(invocation.json, line.contains("--json"), "{line}");
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_explained() {
+    let mut shown = String::new();
+    for line in [
+        "",
+        "sevre",
+        "serve --listen 127.0.0.1",
+        "serve --zone wiki.example",
+        "serve --zone wiki.example=",
+        "serve --zone *.example=x",
+        "serve --zone a=x --zone A.=y",
+        "serve --zone a=x --config a.toml",
+        "serve --workers 0",
+        "serve --force",
+        "check a b c",
+        "check a.toml --config b.toml",
+        "check a..b c",
+        "reload --accept all",
+        "query www.wiki.example",
+        "query www.wiki.example AAAAA",
+        "query wïki.example A",
+        "query a A --site x --client 192.0.2.0/24",
+        "query a A --client 192.0.2.1/24",
+        "failover wiki.example",
+        "failover wiki.example --to pmtpa --force",
+        "failover wiki.example --to pmtpa --override zone.nothing-vanishes",
+        "failover wiki.example --to pmtpa --override zone.nothing-vanishes@x",
+        "failover wiki.example --to pmtpa --override @3f9c",
+        "completions cmd",
+    ] {
+        let error = parse(words(line)).expect_err(line);
+        assert!(error.use_stderr() || line.is_empty(), "{line}");
+        let _ = writeln!(shown, "$ understudy {line}\n{error}");
+    }
+    insta::assert_snapshot!("usage_errors", shown);
+}
+
+#[test]
+fn help_texts() {
+    let mut shown = String::new();
+    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help"] {
+        let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(line)).unwrap_err());
+    }
+    assert!(!shown.contains("--force"));
+    insta::assert_snapshot!("help", shown);
+}
+
+fn finding(gate: &str, verdict: Verdict, items: &[&str]) -> Finding {
+    Finding {
+        gate: gate.into(),
+        verdict,
+        reason: format!("{} names that are answered now would not be", items.len()),
+        remedy: "add the missing records to wiki.example.pmtpa.zone".into(),
+        digest: Digest::of(gate.as_bytes()),
+        items: items.iter().map(|item| item.to_string()).collect(),
+        overridden: false,
+        overridable: gate != "zone.loads",
+    }
+}
+
+fn failover(outcome: FailoverOutcome, findings: Vec<Finding>) -> FailoverReport {
+    let route = |region: &str| Route { region: region.into(), site: "knams".into() };
+    FailoverReport {
+        zone: name("wiki.example"),
+        to: "pmtpa".into(),
+        dry_run: outcome == FailoverOutcome::WouldChange,
+        moves: vec![route("europe"), route("default")],
+        plan: Digest::of(b"plan"),
+        findings,
+        diff: vec![
+            RecordDiff {
+                name: name("www.wiki.example"),
+                rtype: RrType::CNAME,
+                before: vec!["300 IN CNAME text.knams.wiki.example.".into()],
+                after: vec!["300 IN CNAME text.pmtpa.wiki.example.".into()],
+            },
+            RecordDiff {
+                name: name("wiki.example"),
+                rtype: RrType::MX,
+                before: vec!["300 IN MX 10 mx1".into(), "300 IN MX 20 mx2".into()],
+                after: vec!["300 IN MX 20 mx2".into(), "300 IN MX 30 mx3".into()],
+            },
+        ],
+        outcome,
+    }
+}
+
+fn show_all<R: Report>(reports: Vec<R>) -> String {
+    reports.iter().fold(String::new(), |mut shown, report| {
+        let _ = writeln!(shown, "{}[exit {}]\n", report.text(), report.exit() as u8);
+        shown
+    })
+}
+
+#[test]
+fn failovers_are_shown() {
+    let vanishing = ["www.wiki.example. AAAA: NODATA", "static.wiki.example. A: NXDOMAIN"];
+    let vanishes = || finding("zone.nothing-vanishes", Verdict::Block, &vanishing);
+    let loads = || finding("zone.loads", Verdict::Pass, &[]);
+    let many: Vec<String> = (0..60).map(|n| format!("h{n}.wiki.example. A: NXDOMAIN")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let overridden = Finding { overridden: true, ..vanishes() };
+    let done = |confirmed| FailoverOutcome::Done { generation: 18, serial: 2026112902, confirmed };
+    let broken = Finding {
+        reason: "the zone can't be loaded".into(),
+        ..finding("zone.loads", Verdict::Block, &["wiki.example.pmtpa.zone:3:1: error: no such type [unknown-type]"])
+    };
+    insta::assert_snapshot!(
+        "failovers",
+        show_all(vec![
+            failover(FailoverOutcome::Blocked, vec![loads(), vanishes()]),
+            failover(FailoverOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
+            failover(FailoverOutcome::WouldChange, vec![loads(), overridden]),
+            failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),
+            failover(done(false), vec![loads()]),
+            failover(FailoverOutcome::NothingToDo, vec![]),
+        ])
+    );
+    let report = failover(done(true), vec![vanishes()]);
+    insta::assert_snapshot!("failover_json", render::json(&report));
+    assert_eq!(serde_json::from_str::<FailoverReport>(&render::json(&report)).unwrap(), report);
+}
+
+#[test]
+fn reloads_are_shown() {
+    let zone = |zone: &str, outcome| ZoneReload { name: name(zone), outcome };
+    let published =
+        ReloadOutcome::Published { generation: 3, serial: 9, added: 1, removed: 0, changed: 2, findings: Vec::new() };
+    let refused =
+        ReloadOutcome::Refused { findings: vec![finding("zone.blast-radius", Verdict::Block, &["a.b.", "c.b."])] };
+    let kept =
+        ReloadOutcome::KeptLastGood { diagnostics: vec!["c.zone:1:1: error: no SOA [no-soa]\n    try: one".into()] };
+    let good = vec![zone("a.example", ReloadOutcome::Unchanged), zone("b.example", published)];
+    let partly = [good.clone(), vec![zone("c.example", refused)]].concat();
+    let worst = [partly.clone(), vec![zone("d.example", kept)]].concat();
+    let reports: Vec<ReloadReport> = [good, partly, worst].map(|zones| ReloadReport { zones }).into();
+    for report in &reports {
+        assert_eq!(serde_json::from_str::<ReloadReport>(&render::json(report)).unwrap(), *report);
+    }
+    insta::assert_snapshot!("reloads", show_all(reports));
+}
+
+#[test]
+fn status_fits_a_terminal() {
+    let route = |(region, site): &(&str, &str)| Route { region: region.to_string(), site: site.to_string() };
+    let zone = |zone: &str, serial, routes: &[(&str, &str)], content| ZoneStatus {
+        name: name(zone),
+        serial,
+        epoch: 4,
+        routes: routes.iter().map(route).collect(),
+        content,
+    };
+    let split =
+        [("default", "pmtpa"), ("europe", "knams"), ("asia", "knams"), ("africa", "esams"), ("oceania", "eqsin")];
+    let diagnostics =
+        || vec!["w.zone:3:1: error: no such type [unknown-type]\n    at: AAAAA\n    try: AAAA".to_owned()];
+    let report = StatusReport {
+        version: "0.1.0".into(),
+        pid: 4711,
+        uptime_seconds: 11_530,
+        generation: 17,
+        listeners: (1..6).map(|n| format!("192.0.2.{n}:53").parse().unwrap()).collect(),
+        zones: vec![
+            zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
+            zone("split.example", Some(u32::MAX), &split, ContentStatus::LastGood { diagnostics: diagnostics() }),
+            zone(
+                "a-name-that-is-much-too-long-for-its-column.wiki.example",
+                None,
+                &[("default", "main")],
+                ContentStatus::Broken { diagnostics: diagnostics() },
+            ),
+        ],
+        last_reload: Some(LastReload {
+            at: Timestamp(1_796_000_000_000),
+            ok: false,
+            summary: "1 zone is broken".into(),
+        }),
+    };
+    let text = report.text();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("status", text);
+    assert_eq!(serde_json::from_str::<StatusReport>(&render::json(&report)).unwrap(), report);
+}
+
+#[test]
+fn answers_are_shown_as_dig_does() {
+    use hickory_proto::op::{Edns, Message, OpCode, Query};
+    use hickory_proto::rr::rdata::{CNAME, TXT};
+    use hickory_proto::rr::{Name, RData, Record, RecordType};
+    let owner = Name::from_ascii("www.wiki.example.").unwrap();
+    let target = Name::from_ascii("text.knams.wiki.example.").unwrap();
+    let mut message = Message::response(0, OpCode::Query);
+    message.metadata.authoritative = true;
+    message.add_query(Query::query(owner.clone(), RecordType::A));
+    message.add_answer(Record::from_rdata(owner, 300, RData::CNAME(CNAME(target.clone()))));
+    message.add_answer(Record::from_rdata(target.clone(), 60, RData::A(std::net::Ipv4Addr::new(192, 0, 2, 1).into())));
+    message.add_additional(Record::from_rdata(target, 60, RData::TXT(TXT::new(vec!["a b".into(), "c\"d".into()]))));
+    message.set_edns(Edns::new());
+    let octets = message.to_vec().unwrap();
+    let report = query::QueryReport { zone: "wiki.example".into(), site: "knams".into(), octets };
+    insta::assert_snapshot!("dig", report.text());
+}

@@ -1,0 +1,255 @@
+//! From the text of a configuration to its meaning: the top, the server, the regions.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::page::Page;
+use super::problem::Problems;
+use super::table::{At, Table};
+use super::{Config, Control, DEFAULT_REGION, Server, TcpLimits, zone};
+use crate::net::{Network, Region};
+
+/// Reads `text`, the configuration file at `path`. Opens no file; all that is wrong comes back at once.
+pub fn read(path: &Path, text: &str) -> Result<Config, Problems> {
+    let page = Page::new(path.display().to_string(), text);
+    let (parsed, errors) = DeTable::parse_recoverable(text);
+    // What stands behind a slip in the syntax may have been taken for something else: no judgement on keys then.
+    for error in &errors {
+        let remedy = "correct the syntax (https://toml.io); the rest of the file is checked after that";
+        page.wrong(&error.span().unwrap_or(0..0), "", error.message().replace('\n', "; "), "", remedy);
+    }
+    let mut config = Config::bare();
+    if errors.is_empty() {
+        let top = Table::open(&page, "", 0..0, parsed.get_ref());
+        config = read_top(&top, path.parent().unwrap_or(Path::new("")));
+    }
+    let problems = page.into_problems();
+    if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
+}
+
+fn read_top(top: &Table<'_>, dir: &Path) -> Config {
+    match top.get("version").map(|found| (found, found.get_ref().as_integer())) {
+        None => top.missing(
+            "version",
+            "without it, understudy can't tell what the keys of this file mean",
+            "`version = 1` as the first line",
+        ),
+        Some((_, Some(number))) if number.as_str() == "1" && number.radix() == 10 => {}
+        Some((found, _)) => top.wrong(
+            &found.span(),
+            "version",
+            "is not 1",
+            "this understudy reads version 1 and no other",
+            "`version = 1`, or the understudy that the file was written for",
+        ),
+    }
+    let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
+    let regions = read_regions(top);
+    Config {
+        dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
+        state_dir: Some(dir.join(state_dir)),
+        include_outside: top.boolean("include_outside").unwrap_or(false),
+        server: read_server(top),
+        control: read_control(top),
+        zones: zone::read_zones(top, &regions),
+        regions,
+    }
+}
+
+fn read_server(top: &Table<'_>) -> Server {
+    let mut server = Server::default();
+    let Some(table) = top.table("server") else { return server };
+    if let Some(listen) = read_listen(&table) {
+        server.listen = listen;
+    }
+    let workers = table.integer("workers", 1..=1024, 4).and_then(|count| usize::try_from(count).ok());
+    server.workers = workers.and_then(NonZeroUsize::new);
+    server.user = table.string("user", "understudy").map(|found| found.value.into());
+    if let Some(group) = table.string("group", "understudy") {
+        if table.get("user").is_none() {
+            table.wrong(
+                &group.span,
+                "group",
+                "is set without `user`",
+                "root is given up for a user and a group, never for a group alone",
+                "add `user = \"…\"`, or remove `group`",
+            );
+        }
+        server.group = Some(group.value.into());
+    }
+    if let Some(octets) = table.integer("udp_payload", 512..=4096, 1232).and_then(|octets| u16::try_from(octets).ok()) {
+        server.udp_payload = octets;
+    }
+    if let Some(tcp) = table.table("server.tcp") {
+        server.tcp = read_tcp(&tcp);
+    }
+    server
+}
+
+fn read_listen(table: &Table<'_>) -> Option<Vec<SocketAddr>> {
+    let found = table.strings("listen", "[\"192.0.2.1:53\", \"[2001:db8::1]:53\"]")?;
+    let mut listen: Vec<SocketAddr> = Vec::new();
+    for At { value, span } in &found.value {
+        match value.parse::<SocketAddr>() {
+            Ok(address) if address.port() != 0 && listen.contains(&address) => {
+                table.wrong(span, "listen", format!("`{address}` is listed twice"), "", "remove one of the two");
+            }
+            Ok(address) => listen.push(address),
+            Err(_) => {
+                let (what, remedy) = not_a_listener(value);
+                table.wrong(span, "listen", what, "", remedy);
+            }
+        }
+    }
+    if found.value.is_empty() {
+        table.wrong(
+            &found.span,
+            "listen",
+            "is empty",
+            "nobody could ask this server anything",
+            "list an address and port, or remove the key for 127.0.0.1:5300 and [::1]:5300",
+        );
+    }
+    Some(listen)
+}
+
+/// What is wrong with `text`, which is no address and port, and what to write instead.
+pub(crate) fn not_a_listener(text: &str) -> (String, String) {
+    let what = format!("`{text}` is not an address and port");
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let remedy = match bare.parse::<std::net::IpAddr>() {
+        Ok(address) => format!("`{}`", SocketAddr::new(address, 53)),
+        Err(_) if text.parse::<u16>().is_ok() => format!("`127.0.0.1:{text}`"),
+        Err(_) => "an IP address with its port, such as `192.0.2.1:53` or `[2001:db8::1]:53`".into(),
+    };
+    (what, remedy)
+}
+
+fn read_tcp(table: &Table<'_>) -> TcpLimits {
+    let mut limits = TcpLimits::default();
+    let count =
+        |name, example| table.integer(name, 1..=1_000_000, example).and_then(|count| usize::try_from(count).ok());
+    let time = |name| {
+        let found = table.time(name, "10s")?;
+        if found.value.seconds() == 0 {
+            table.wrong(
+                &found.span,
+                name,
+                "is 0",
+                "every connection would be closed at once",
+                format!("`{name} = \"10s\"`"),
+            );
+        }
+        Some(Duration::from_secs(found.value.seconds().into()))
+    };
+    limits.connections = count("connections", 1024).unwrap_or(limits.connections);
+    limits.per_client = count("per_client", 64).unwrap_or(limits.per_client);
+    limits.idle = time("idle").unwrap_or(limits.idle);
+    limits.write = time("write").unwrap_or(limits.write);
+    limits
+}
+
+fn read_control(top: &Table<'_>) -> Control {
+    let Some(table) = top.table("control") else { return Control::default() };
+    Control { group: table.string("group", "dnsops").map(|found| found.value.into()) }
+}
+
+fn read_regions(top: &Table<'_>) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    let mut lines = HashMap::new();
+    let mut owners: HashMap<Network, (String, usize)> = HashMap::new();
+    for table in top.tables("region") {
+        let name = read_label(&table, "europe");
+        if let Some(At { value, span }) = &name {
+            let line = table.page.place(span.start).0;
+            if *value == DEFAULT_REGION {
+                table.wrong(
+                    span,
+                    "name",
+                    "`default` can't be a region of networks",
+                    "it is the region of everybody whom no other region holds",
+                    "another name",
+                );
+            } else if let Some(first) = lines.insert(value.to_string(), line) {
+                table.wrong(
+                    span,
+                    "name",
+                    format!("the region `{value}` stands in line {first} already"),
+                    "",
+                    "put all networks in one `[[region]]`, or name this one otherwise",
+                );
+            }
+        }
+        let name = name.map_or("", |found| found.value);
+        let networks = read_networks(&table, name, &mut owners);
+        regions.push(Region { name: name.into(), networks });
+    }
+    regions
+}
+
+fn read_networks(table: &Table<'_>, region: &str, owners: &mut HashMap<Network, (String, usize)>) -> Vec<Network> {
+    let example = "[\"192.0.2.0/24\", \"2001:db8::/48\"]";
+    if table.get("networks").is_none() {
+        let meaning = "a region without networks holds no client";
+        table.missing("networks", meaning, format!("`networks = {example}`, or remove the region"));
+    }
+    let Some(found) = table.strings("networks", example) else { return Vec::new() };
+    if found.value.is_empty() {
+        let meaning = "a region without networks holds no client";
+        table.wrong(&found.span, "networks", "is empty", meaning, "list the region's networks, or remove the region");
+    }
+    let mut networks = Vec::new();
+    for At { value, span } in &found.value {
+        let network = match value.parse::<Network>() {
+            Ok(network) => network,
+            Err(what) => {
+                table.wrong(span, "networks", what, "", format!("`networks = {example}`"));
+                continue;
+            }
+        };
+        let line = table.page.place(span.start).0;
+        match owners.get(&network) {
+            Some((owner, first)) if owner == region => {
+                let what = format!("`{network}` is listed twice, first in line {first}");
+                table.wrong(span, "networks", what, "", "remove one of the two");
+            }
+            Some((owner, first)) => table.wrong(
+                span,
+                "networks",
+                format!("`{network}` is in the region `{owner}` already (line {first})"),
+                "nothing would say from which sites these clients are answered",
+                "leave it in one of the two; a longer prefix inside of it may be in another region",
+            ),
+            None => {
+                owners.insert(network, (region.into(), line));
+                networks.push(network);
+            }
+        }
+    }
+    networks
+}
+
+/// The `name` of a region or site: a word that can be typed on a command line and as a bare key.
+pub(super) fn read_label<'a>(table: &Table<'a>, example: &str) -> Option<At<&'a str>> {
+    if table.get("name").is_none() {
+        table.missing("name", "nothing could refer to it", format!("`name = {example:?}`"));
+    }
+    let found = table.string("name", example)?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !found.value.chars().all(fits) || found.value.starts_with('-') {
+        table.wrong(
+            &found.span,
+            "name",
+            format!("`{}` can't be a name", found.value),
+            "it is typed on command lines and stands as a key in `[zone.routing]`",
+            "ASCII letters, digits, `-` and `_`, not beginning with `-`",
+        );
+        return None;
+    }
+    Some(found)
+}

@@ -1,0 +1,418 @@
+//! What is said over the control socket. The same types are what `--json` prints: fields are added, never renamed or
+//! removed, within a version of the paths (`/v1/…`).
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::evidence::Verdict;
+use crate::name::Name;
+use crate::rr::RrType;
+use crate::time::Timestamp;
+
+/// What an operator asks of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// How things stand (`GET /v1/status`).
+    Status,
+    /// Read configuration and zones again (`POST /v1/reload`).
+    Reload(ReloadRequest),
+    /// Answer a zone from another site (`POST /v1/failover`).
+    Failover(FailoverRequest),
+}
+
+/// What the daemon answers; of the same kind as the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// How things stand.
+    Status(StatusReport),
+    /// What a reload did.
+    Reload(ReloadReport),
+    /// What a failover did, or would do.
+    Failover(FailoverReport),
+}
+
+/// Who asks: the peer of the socket, as the kernel names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actor {
+    /// The user id.
+    pub uid: u32,
+    /// The user's name, if it has one here.
+    pub user: Option<String>,
+    /// The process.
+    pub pid: Option<i32>,
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.user {
+            Some(user) => write!(f, "{user} (uid {})", self.uid),
+            None => write!(f, "uid {}", self.uid),
+        }
+    }
+}
+
+/// Read configuration and zones again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReloadRequest {
+    /// Digests, or beginnings of them, of findings that a reload showed and that are accepted.
+    #[serde(default)]
+    pub accept: Vec<String>,
+}
+
+/// Answer a zone from another site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailoverRequest {
+    /// The zone, as the operator typed it.
+    pub zone: String,
+    /// The site to answer from.
+    pub to: String,
+    /// The site that is left; none: whichever it is.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// The region that is moved; none: all of them.
+    #[serde(default)]
+    pub region: Option<String>,
+    /// Only say what would happen.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// The digest, or the beginning of it, of the plan that a dry run showed: any other plan is refused.
+    #[serde(default)]
+    pub plan: Option<String>,
+    /// Why, for the audit trail.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Verdicts that were shown and are overridden.
+    #[serde(default)]
+    pub overrides: Vec<Override>,
+}
+
+/// A gate's verdict that an operator saw and overrides: `GATE@DIGEST`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The gate.
+    pub gate: String,
+    /// The digest of its findings, or the beginning of it; at least four hexadecimal digits.
+    pub digest: String,
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.gate, self.digest)
+    }
+}
+
+impl std::str::FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Override, String> {
+        let (gate, digest) = text
+            .split_once('@')
+            .ok_or("an override names the gate and the digest that was shown: GATE@DIGEST".to_owned())?;
+        if gate.is_empty() {
+            return Err("the gate in front of the `@` is missing".into());
+        }
+        Ok(Override { gate: gate.into(), digest: digest_prefix(digest)? })
+    }
+}
+
+/// `text` as a digest or the beginning of one.
+pub fn digest_prefix(text: &str) -> Result<String, String> {
+    let fits = (4..=64).contains(&text.len()) && text.bytes().all(|octet| octet.is_ascii_hexdigit());
+    if fits {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("a digest is 4 to 64 hexadecimal digits, as it was shown".into())
+    }
+}
+
+impl Serialize for Override {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Override {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Override, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// How things stand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// The daemon's version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// How long it has been running, in seconds.
+    pub uptime_seconds: u64,
+    /// Counts every publication.
+    pub generation: u64,
+    /// The addresses that it listens on.
+    pub listeners: Vec<SocketAddr>,
+    /// The zones, in the order of the configuration.
+    pub zones: Vec<ZoneStatus>,
+    /// How the last reload went; none if there was none since the start.
+    pub last_reload: Option<LastReload>,
+}
+
+/// How a zone stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneStatus {
+    /// The origin.
+    pub name: Name,
+    /// The serial that is published; none if nothing is.
+    pub serial: Option<u32>,
+    /// Counts the changes of its content.
+    pub epoch: u64,
+    /// Where each region is answered from.
+    pub routes: Vec<Route>,
+    /// What became of its files.
+    pub content: ContentStatus,
+}
+
+/// Where a region is answered from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// The region; `default` is everybody else.
+    pub region: String,
+    /// The site.
+    pub site: String,
+}
+
+/// What became of a zone's files when they were last read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ContentStatus {
+    /// They are what is served.
+    Loaded,
+    /// They can't be served; what was served before still is.
+    LastGood {
+        /// What is wrong with them.
+        diagnostics: Vec<String>,
+    },
+    /// They can't be served, and nothing was before: queries for the zone fail.
+    Broken {
+        /// What is wrong with them.
+        diagnostics: Vec<String>,
+    },
+}
+
+/// How a reload went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastReload {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Whether all was taken over, or there was nothing to take over.
+    pub ok: bool,
+    /// The same in a few words.
+    pub summary: String,
+}
+
+/// What a reload did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadReport {
+    /// The zones, in the order of the configuration.
+    pub zones: Vec<ZoneReload>,
+}
+
+/// What a reload did to a zone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneReload {
+    /// The origin.
+    pub name: Name,
+    /// What was done.
+    #[serde(flatten)]
+    pub outcome: ReloadOutcome,
+}
+
+/// What a reload did to a zone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum ReloadOutcome {
+    /// Its files say what they said before.
+    Unchanged,
+    /// The new content is served.
+    Published {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: u32,
+        /// How many RRsets are new.
+        added: usize,
+        /// How many RRsets are gone.
+        removed: usize,
+        /// How many RRsets differ.
+        changed: usize,
+        /// What the gates said that is worth knowing: the names that are gone, above all.
+        #[serde(default)]
+        findings: Vec<Finding>,
+    },
+    /// A gate stopped the new content; the former one is served on.
+    Refused {
+        /// What the gates said.
+        findings: Vec<Finding>,
+    },
+    /// The files can't be served; the former content is served on, if there is any.
+    KeptLastGood {
+        /// What is wrong with them.
+        diagnostics: Vec<String>,
+    },
+}
+
+/// What a failover did, or would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailoverReport {
+    /// The zone.
+    pub zone: Name,
+    /// The site that it is to be answered from.
+    pub to: String,
+    /// Whether it was only to say what would happen.
+    pub dry_run: bool,
+    /// The regions that move, each with the site that it is answered from before.
+    pub moves: Vec<Route>,
+    /// The plan's digest: pass it to `--plan` to run this plan and no other.
+    pub plan: Digest,
+    /// What the gates said; those that passed, too.
+    pub findings: Vec<Finding>,
+    /// How the answers differ.
+    pub diff: Vec<RecordDiff>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: FailoverOutcome,
+}
+
+/// What came of a failover.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum FailoverOutcome {
+    /// A dry run: there is nothing to do.
+    DryRunClean,
+    /// A dry run: the gates let it through and it would change what is served.
+    WouldChange,
+    /// A gate stops it; nothing was changed.
+    Blocked,
+    /// It is published.
+    Done {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: u32,
+        /// Whether our own sockets were asked and gave the new answers.
+        confirmed: bool,
+    },
+    /// All regions are answered from that site already.
+    NothingToDo,
+}
+
+/// What a gate said of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The gate, such as `zone.nothing-vanishes`.
+    pub gate: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What to do about it; empty where there is nothing to do.
+    pub remedy: String,
+    /// Identifies these findings: an override of it covers them and no others.
+    pub digest: Digest,
+    /// What was found, one line each: a name and what would become of it.
+    pub items: Vec<String>,
+    /// Whether an operator overrode it.
+    pub overridden: bool,
+    /// Whether an operator may: `zone.loads`, the serial and a plan's freshness can't be overridden.
+    pub overridable: bool,
+}
+
+impl Finding {
+    /// Whether it stops the change.
+    pub fn stops(&self) -> bool {
+        self.verdict.stops() && !self.overridden
+    }
+}
+
+/// An RRset that is answered differently before and after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordDiff {
+    /// The owner name.
+    pub name: Name,
+    /// The type.
+    pub rtype: RrType,
+    /// The records before, each as it would stand behind its owner in a zone file (`300 IN A 192.0.2.1`); empty if the
+    /// RRset is new.
+    pub before: Vec<String>,
+    /// The records after; empty if the RRset goes.
+    pub after: Vec<String>,
+}
+
+/// Why a request could not be carried out. Nothing was changed, unless it says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub struct Failure {
+    /// What happened.
+    pub what: String,
+    /// What it means for the one who asked, or for users; empty where that is plain.
+    pub meaning: String,
+    /// What to type or do next; empty where there is nothing.
+    pub try_next: String,
+}
+
+impl Failure {
+    /// A failure of these three parts.
+    pub fn new(what: impl Into<String>, meaning: impl Into<String>, try_next: impl Into<String>) -> Failure {
+        Failure { what: what.into(), meaning: meaning.into(), try_next: try_next.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// What happened; its meaning and what to do next in lines of their own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        for (label, text) in [("means", &self.meaning), ("try", &self.try_next)] {
+            if !text.is_empty() {
+                write!(f, "\n    {label}: {text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<crate::config::nearest::UnknownName> for Failure {
+    fn from(unknown: crate::config::nearest::UnknownName) -> Failure {
+        let what = format!("there is no {} `{}`", unknown.kind, unknown.given);
+        Failure::new(what, "nothing was changed", unknown.advice())
+    }
+}
+
+impl From<crate::store::StoreError> for Failure {
+    fn from(error: crate::store::StoreError) -> Failure {
+        // It says by itself what it means and what to do.
+        Failure::new(error.to_string(), "", "")
+    }
+}
+
+impl From<crate::config::SourceError> for Failure {
+    fn from(error: crate::config::SourceError) -> Failure {
+        use crate::config::SourceError;
+        match &error {
+            SourceError::NotHere => Failure::new(
+                error.to_string(),
+                "understudy does not know which zones there are, nor where its state is",
+                "--config FILE; or a file understudy.toml here that begins with `version = 1` and has a `[[zone]]` with \
+                 `name = \"wiki.example\"` and `file = \"wiki.example.zone\"`",
+            ),
+            SourceError::Unreadable { .. } => Failure::new(
+                error.to_string(),
+                "understudy does not know which zones there are, nor where its state is",
+                "correct the path or its permissions, or name another file with --config",
+            ),
+            SourceError::Wrong(problems) => Failure::new(problems.to_string(), "", ""),
+        }
+    }
+}

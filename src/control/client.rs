@@ -1,0 +1,103 @@
+//! The command line's end of the control socket.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+use super::api::{Failure, Request, Response};
+use super::server::ANSWER_TIMEOUT;
+use super::{Answer, SOCKET};
+
+/// The most octets of an answer: a failover of a large zone lists a record diff.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+
+/// Asks the daemon that runs on `state_dir`.
+pub async fn call(state_dir: &Path, request: &Request) -> Answer {
+    let stream = connect(state_dir).await?;
+    // The daemon gives up first, and says more.
+    let patience = ANSWER_TIMEOUT + Duration::from_secs(10);
+    let asked = async {
+        match request {
+            Request::Status => get(stream, "/v1/status").await.map(Response::Status),
+            Request::Reload(body) => post(stream, "/v1/reload", body).await.map(Response::Reload),
+            Request::Failover(body) => post(stream, "/v1/failover", body).await.map(Response::Failover),
+        }
+    };
+    match tokio::time::timeout(patience, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(broken_off("it has not answered in time")),
+    }
+}
+
+async fn connect(state_dir: &Path) -> Result<UnixStream, Failure> {
+    let path = state_dir.join(SOCKET);
+    UnixStream::connect(&path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::new(
+            format!("no understudy is running on the state directory {}", state_dir.display()),
+            "nobody answers these zones from here, and nothing was changed",
+            "`understudy serve` with the same --config or --state-dir; if it runs elsewhere, name that one",
+        ),
+        io::ErrorKind::PermissionDenied => Failure::new(
+            format!("the control socket {} is not yours to use", path.display()),
+            "nothing was changed",
+            "run this as the user of the daemon or as root, or become a member of the group in `control.group`",
+        ),
+        _ => Failure::new(
+            format!("the control socket {} can't be reached: {error}", path.display()),
+            "nothing was changed",
+            "check the state directory with --state-dir or --config",
+        ),
+    })
+}
+
+async fn get<T: DeserializeOwned>(stream: UnixStream, path: &str) -> Result<T, Failure> {
+    exchange(stream, hyper::Request::get(path), Bytes::new()).await
+}
+
+async fn post<T: DeserializeOwned>(stream: UnixStream, path: &str, body: &impl Serialize) -> Result<T, Failure> {
+    let body = serde_json::to_vec(body).map_err(broken_off)?;
+    exchange(stream, hyper::Request::post(path).header(CONTENT_TYPE, "application/json"), body.into()).await
+}
+
+async fn exchange<T: DeserializeOwned>(
+    stream: UnixStream,
+    head: hyper::http::request::Builder,
+    body: Bytes,
+) -> Result<T, Failure> {
+    let request = head.header(HOST, "understudy").body(Full::new(body)).map_err(broken_off)?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken_off)?;
+    // The task ends with the connection, which ends with `sender`.
+    tokio::spawn(connection);
+    let answer = sender.send_request(request).await.map_err(broken_off)?;
+    let status = answer.status();
+    let octets = Limited::new(answer.into_body(), MAX_ANSWER).collect().await.map_err(broken_off)?.to_bytes();
+    if status.is_success() {
+        return serde_json::from_slice(&octets).map_err(other_version);
+    }
+    Err(serde_json::from_slice::<Failure>(&octets).unwrap_or_else(other_version))
+}
+
+fn broken_off(error: impl std::fmt::Display) -> Failure {
+    Failure::new(
+        format!("the daemon broke off: {error}"),
+        "the request may have been carried out, or not",
+        "`understudy status`, and the daemon's log",
+    )
+}
+
+fn other_version(error: serde_json::Error) -> Failure {
+    Failure::new(
+        format!("the daemon's answer is not understood: {error}"),
+        "the daemon is of another version than this command; the request may have been carried out",
+        "use the understudy that the daemon was started from",
+    )
+}

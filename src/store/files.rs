@@ -1,0 +1,239 @@
+//! Master files on disk, and the ones that were kept in the state: where the zone reader gets its sources from.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::zone::reader::{Source, Sources};
+
+/// The most octets that a master file may have: more than any zone needs, and what record places can count.
+const MAX_FILE: u64 = 4 << 30;
+
+/// Why a master file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// It does not exist, or the system refuses it.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The path as it was asked for.
+        path: String,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// It is a directory, a device, a pipe or a socket.
+    #[error("{path} is {what}, not a file: nothing was read, and it does not count as an empty zone")]
+    NotAFile {
+        /// The path as it was asked for.
+        path: String,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// It is absurdly large.
+    #[error("{path} has more than 4 GiB: is it the right file?")]
+    TooLarge {
+        /// The path as it was asked for.
+        path: String,
+    },
+    /// It lies outside the directory of the configuration.
+    #[error("{path} lies outside {root}, links resolved: move the file there, or allow includes from outside")]
+    Outside {
+        /// The path with links resolved.
+        path: String,
+        /// The directory that files may lie in.
+        root: String,
+    },
+    /// The path is not UTF-8.
+    #[error("{path} is not UTF-8: rename the file")]
+    BadPath {
+        /// The path, as well as it can be shown.
+        path: String,
+    },
+}
+
+/// All that was opened while a zone was read: enough to read it again when the files are broken or gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The path of the zone's own master file.
+    pub root: String,
+    /// The content of each file by its path.
+    pub files: BTreeMap<String, Arc<[u8]>>,
+    /// Which file each inclusion led to: (path of the including file, path as it is written there) → path.
+    pub included: BTreeMap<(String, String), String>,
+}
+
+/// Master files of the file system below one directory.
+///
+/// Files inside it are known by their path from there, others by their absolute path, links resolved.
+#[derive(Debug)]
+pub struct FileSources {
+    root: PathBuf,
+    allow_outside: bool,
+    kept: Kept,
+}
+
+impl FileSources {
+    /// Files below `root_dir`, the directory of the configuration; anywhere if `allow_outside`.
+    pub fn new(root_dir: impl AsRef<Path>, allow_outside: bool) -> Result<FileSources, FilesError> {
+        let root_dir = root_dir.as_ref();
+        let root = root_dir.canonicalize().map_err(|why| unreadable(root_dir, why))?;
+        Ok(FileSources { root, allow_outside, kept: Kept::default() })
+    }
+
+    /// A zone's own master file: `path` counts from the root directory. What was opened before is forgotten.
+    pub fn root(&mut self, path: impl AsRef<Path>) -> Result<Source, FilesError> {
+        let source = self.load(&self.root.join(path))?;
+        self.kept = Kept { root: source.path.clone(), ..Kept::default() };
+        self.kept.files.insert(source.path.clone(), source.octets.clone());
+        Ok(source)
+    }
+
+    /// What was opened since the call of [`FileSources::root`].
+    pub fn into_kept(self) -> Kept {
+        self.kept
+    }
+
+    fn load(&self, path: &Path) -> Result<Source, FilesError> {
+        let real = path.canonicalize().map_err(|why| unreadable(path, why))?;
+        let inside = real.strip_prefix(&self.root);
+        if inside.is_err() && !self.allow_outside {
+            return Err(FilesError::Outside { path: shown(&real), root: shown(&self.root) });
+        }
+        let known_as = inside.unwrap_or(&real).to_str().ok_or_else(|| FilesError::BadPath { path: shown(&real) })?;
+        // Asked before it is opened, since opening a pipe waits for its other end.
+        regular(path, &fs::metadata(&real).map_err(|why| unreadable(path, why))?)?;
+        let file = File::open(&real).map_err(|why| unreadable(path, why))?;
+        let meta = file.metadata().map_err(|why| unreadable(path, why))?;
+        regular(path, &meta)?;
+        let too_large = || FilesError::TooLarge { path: shown(path) };
+        if meta.len() > MAX_FILE {
+            return Err(too_large());
+        }
+        let mut octets = Vec::with_capacity(usize::try_from(meta.len()).map_err(|_| too_large())?);
+        file.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(|why| unreadable(path, why))?;
+        if octets.len() as u64 > MAX_FILE {
+            return Err(too_large());
+        }
+        Ok(Source { path: known_as.to_owned(), octets: octets.into() })
+    }
+}
+
+impl Sources for FileSources {
+    fn open(&mut self, including: &str, path: &str) -> Result<Source, String> {
+        let from = self.root.join(including);
+        let from = from.parent().unwrap_or(&self.root);
+        let mut source = self.load(&from.join(path)).map_err(|error| error.to_string())?;
+        // A file that changes while the zone is read counts as it was first seen.
+        let first = self.kept.files.entry(source.path.clone()).or_insert_with(|| source.octets.clone());
+        source.octets = first.clone();
+        self.kept.included.insert((including.to_owned(), path.to_owned()), source.path.clone());
+        Ok(source)
+    }
+}
+
+/// The files of a zone as they were kept: reading it from here is reading it as it was then.
+#[derive(Clone, Debug)]
+pub struct KeptSources(pub Kept);
+
+impl KeptSources {
+    /// The zone's own master file, if it was kept.
+    pub fn root(&self) -> Option<Source> {
+        self.source(&self.0.root)
+    }
+
+    fn source(&self, path: &str) -> Option<Source> {
+        self.0.files.get(path).map(|octets| Source { path: path.to_owned(), octets: octets.clone() })
+    }
+}
+
+impl Sources for KeptSources {
+    fn open(&mut self, including: &str, path: &str) -> Result<Source, String> {
+        let key = (including.to_owned(), path.to_owned());
+        let known_as = self.0.included.get(&key);
+        known_as
+            .and_then(|path| self.source(path))
+            .ok_or_else(|| format!("{path}, included from {including}, is not among the kept files of this zone"))
+    }
+}
+
+fn regular(path: &Path, meta: &fs::Metadata) -> Result<(), FilesError> {
+    if meta.is_file() {
+        return Ok(());
+    }
+    let what = if meta.is_dir() { "a directory" } else { "a device, pipe or socket" };
+    Err(FilesError::NotAFile { path: shown(path), what })
+}
+
+fn unreadable(path: &Path, why: io::Error) -> FilesError {
+    FilesError::Unreadable { path: shown(path), why }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::name::Name;
+    use crate::zone::reader::read;
+
+    fn write(dir: &Path, path: &str, text: &str) {
+        let path = dir.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_zone_reads_the_same_from_disk_and_from_what_was_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "zones/x", "$TTL 60\n@ TXT root\n$INCLUDE inc/a\n");
+        write(dir.path(), "zones/inc/a", "@ TXT a\n$INCLUDE ../b sub\n");
+        write(dir.path(), "zones/b", "@ TXT b\n");
+        let mut files = FileSources::new(dir.path(), false).unwrap();
+        let root = files.root("zones/x").unwrap();
+        let origin = Name::absolute("x.test").unwrap();
+        let text = read(&origin, root, &mut files).into_text().unwrap();
+        assert_eq!(text.files, ["zones/x", "zones/inc/a", "zones/b"]);
+        let kept = files.into_kept();
+        drop(dir);
+        let mut kept = KeptSources(kept);
+        let again = read(&origin, kept.root().unwrap(), &mut kept).into_text().unwrap();
+        assert_eq!(again.files, text.files);
+        assert!(again.records.iter().eq(text.records.iter()));
+        assert_eq!(again.records.len(), 3);
+        assert!(kept.open("zones/x", "elsewhere").unwrap_err().contains("elsewhere"));
+    }
+
+    #[test]
+    fn what_is_no_file_inside_is_refused_with_its_cause() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write(outside.path(), "secret", "@ TXT secret\n");
+        write(dir.path(), "inside", "");
+        fs::create_dir(dir.path().join("directory")).unwrap();
+        symlink(outside.path().join("secret"), dir.path().join("link")).unwrap();
+        symlink("inside", dir.path().join("inner-link")).unwrap();
+        File::create(dir.path().join("huge")).unwrap().set_len(MAX_FILE + 1).unwrap();
+        nix::unistd::mkfifo(&dir.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut files = FileSources::new(dir.path(), false).unwrap();
+        for (path, why) in [
+            ("directory", "is a directory"),
+            ("missing", "No such file"),
+            ("link", "lies outside"),
+            ("../etc/passwd", ""),
+            ("huge", "4 GiB"),
+            ("pipe", "pipe"),
+        ] {
+            let error = files.open("inside", path).unwrap_err();
+            assert!(error.contains(why), "{path}: {error}");
+        }
+        assert_eq!(files.open("inside", "inner-link").unwrap().path, "inside");
+        let secret = outside.path().join("secret");
+        assert!(files.open("inside", secret.to_str().unwrap()).is_err());
+        let mut anywhere = FileSources::new(dir.path(), true).unwrap();
+        assert_eq!(&*anywhere.open("inside", "link").unwrap().octets, b"@ TXT secret\n");
+    }
+}

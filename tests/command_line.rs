@@ -1,0 +1,70 @@
+//! The program as scripts see it: exit codes, and what goes where.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn understudy(dir: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_understudy"));
+    command.current_dir(dir).args(line.split_whitespace()).stdin(Stdio::null()).output().unwrap()
+}
+
+const GOOD: &str = "$TTL 60\n@ IN SOA ns h 1 1h 10m 2w 60\n@ IN NS ns\n@ IN NS ns.b.example.\nns IN A 192.0.2.1\n";
+
+#[test]
+fn exit_codes_say_how_it_went() {
+    let here = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| std::fs::write(here.path().join(file), text).unwrap();
+    write("good.zone", GOOD);
+    write("warned.zone", &format!("{GOOD}a IN A 192.0.2.1\na 30 IN A 192.0.2.2\n"));
+    write("bad.zone", &format!("{GOOD}a IN AAAAA ::1\nb IN A 192.0.2\n"));
+    write("rejected.zone", &format!("{GOOD}a IN CNAME ns\na IN A 192.0.2.2\n"));
+    let zone = |file: &str| format!("version = 1\n[[zone]]\nname = 'a.example'\nfile = '{file}'\n");
+    write("understudy.toml", &zone("good.zone"));
+    write("lost.toml", &zone("lost.zone"));
+    write("slip.toml", &zone("good.zone").replace("file", "flie"));
+
+    // What is typed, the exit code, and what standard output and standard error have to say; neither panics.
+    for (line, code, out, err) in [
+        ("check", 0, "a.example, main: 4 records: accepted, 0 errors, 0 warnings", ""),
+        ("check --json", 0, "\"accepted\": true", ""),
+        ("check a.example warned.zone", 0, "accepted, 0 errors, 1 warning", ""),
+        ("check a.example bad.zone", 1, "bad.zone:6:", ""),
+        ("check a.example bad.zone", 1, "rejected, 2 errors", ""),
+        ("check a.example rejected.zone", 1, "rejected, 1 error", ""),
+        ("check a.example .", 1, "not a file", ""),
+        ("check lost.toml", 1, "lost.zone", ""),
+        ("check slip.toml", 1, "slip.toml:4:1: error: zone.flie: there is no such key", ""),
+        ("check slip.toml --json", 1, "\"key\": \"zone.flie\"", ""),
+        ("check nowhere.toml", 1, "", "nowhere.toml can't be read"),
+        ("status", 1, "", "no understudy is running on the state directory var"),
+        ("status --state-dir elsewhere", 1, "", "the state directory elsewhere"),
+        ("status --config slip.toml", 1, "", "no understudy is running on the state directory var"),
+        ("status --json", 1, "{\n  \"failure\": {\n    \"what\": \"no understudy is running", ""),
+        ("failover a.example --to main", 1, "", "nothing was changed"),
+        ("reload", 1, "", "no understudy is running"),
+        ("query www.b.example A", 1, "", "is in none of the configured zones"),
+        ("query a.example A --site mian", 1, "", "did you mean `main`?"),
+        ("failover a.example", 2, "", "--to <SITE>"),
+        ("frobnicate", 2, "", "unrecognized subcommand"),
+        ("completions bash", 0, "_understudy()", ""),
+        ("--version", 0, env!("CARGO_PKG_VERSION"), ""),
+        ("serve --help", 0, "Examples:", ""),
+    ] {
+        let output = understudy(here.path(), line);
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "understudy {line}\n{stdout}\n{stderr}");
+        assert!(stdout.contains(out) && stderr.contains(err), "understudy {line}\n{stdout}\n{stderr}");
+        assert!(!out.is_empty() || stdout.is_empty(), "understudy {line}\n{stdout}");
+        assert!(!err.is_empty() || stderr.is_empty(), "understudy {line}\n{stderr}");
+    }
+    assert!(!here.path().join("var").exists(), "no command but serve makes the state directory");
+}
+
+#[test]
+fn nobody_reading_is_no_error() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_understudy"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command.args(["completions", "zsh"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
