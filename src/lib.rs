@@ -4,6 +4,7 @@
 //! `tests/layers.rs` holds every file to it.
 
 // 0. Vocabulary: the words everything else is said in.
+
 pub mod digest;
 pub mod evidence;
 pub mod name;
@@ -13,13 +14,46 @@ pub mod serial;
 pub mod time;
 
 // 1. The core: pure. No clock, no randomness, no input or output.
-pub mod serving;
+
+// Zone texts: read, checked, laid over one another.
 pub mod zone;
 
-// 2. The shell: sockets, files, clocks.
+// A zone at one site, compiled; looking up; writing answers.
+pub mod snapshot;
+
+// Routing and content; from a packet to its answer.
+pub mod serving;
+
+// What may speak against a change.
+pub mod gate;
+
+// The one door: candidate, verified, published.
+pub mod door;
+
+// Moving a zone's traffic: plans, and later their phases.
+pub mod failover;
+
+// 2. The shell: sockets, disk, time.
+
+// SQLite and files: the journal, the texts, the audit trail.
 pub mod store;
 
+// Sockets around the engine.
+pub mod serve;
+
+// The only loop: reads, proposes, publishes, restores.
+pub mod driver;
+
 // 3. The edge: what operators see.
-pub mod cli;
+
+// TOML to what the core and the shell work with.
 pub mod config;
+
+// The control socket.
 pub mod control;
+
+// What operators type, and what they read.
+pub mod cli;
+
+// The wiring; the only place that sees everything.
+pub mod daemon;

@@ -4,6 +4,7 @@
 
 pub mod check;
 pub mod diagnostic;
+pub mod diff;
 pub mod grammar;
 mod lexer;
 pub mod rdata;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::name::{Name, NameRef};
@@ -21,6 +21,7 @@ pub struct Zone {
     records: Records,
     sets: Vec<Set>,
     files: Arc<[String]>,
+    digest: OnceLock<Digest>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +122,7 @@ impl Zone {
             let fits = records.push(record);
             assert!(fits, "the records of one zone fit in an arena");
         }
-        Zone { origin, records, sets, files }
+        Zone { origin, records, sets, files, digest: OnceLock::new() }
     }
 
     /// The zone's origin.
@@ -201,7 +202,7 @@ impl Zone {
 
     /// A digest of all that the zone says: the same for the same RRsets, wherever they were written.
     pub fn digest(&self) -> Digest {
-        Digest::of_parts(self.rrsets().map(|set| *set.digest().as_bytes()))
+        *self.digest.get_or_init(|| Digest::of_parts(self.rrsets().map(|set| *set.digest().as_bytes())))
     }
 
     fn view(&self, set: &Set) -> Rrset<'_> {

@@ -1,0 +1,198 @@
+//! The one door: a candidate is judged by the gates, and only what came through is published.
+//!
+//! [`Verified`] has no public constructor. What was judged is what is published: the same `Arc`.
+
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::evidence::Verdict;
+use crate::gate::{self, Change, Finding, id};
+use crate::name::NameRef;
+use crate::serial::Serial;
+use crate::serving::content::Content;
+use crate::serving::regions::RegionId;
+use crate::serving::{Routing, Serving, ZoneServing};
+
+/// What is to become of one zone.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// What it is to answer at each site.
+    pub content: Arc<Content>,
+    /// Which site each region is to be answered from.
+    pub routing: Routing,
+    /// What reading and checking the texts found, as a gate's finding.
+    pub loads: Finding,
+    /// The serial that was published for this very content and routing before a restart.
+    pub restored: Option<Serial>,
+}
+
+/// A change that nobody has judged yet: of one zone, or of several at once.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    before: Arc<Serving>,
+    after: Arc<Serving>,
+    loads: Vec<Finding>,
+}
+
+/// A change that may be published.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    serving: Arc<Serving>,
+    findings: Vec<Finding>,
+}
+
+/// A change that the gates stopped.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// What each gate found.
+    pub findings: Vec<Finding>,
+}
+
+/// The word of an operator that one finding shall not stop a change: it names the verdict that was shown, and covers no
+/// other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Which gate.
+    pub gate: String,
+    /// How the digest of its finding begins.
+    pub digest: String,
+}
+
+impl std::str::FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Override, String> {
+        let wrong = || format!("`{text}` is no override: write GATE@DIGEST, as the refusal showed it");
+        let (gate, digest) = text.split_once('@').ok_or_else(wrong)?;
+        if gate.is_empty() || digest.len() < 4 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        if id::FIRM.contains(&gate) {
+            return Err(format!("{gate} cannot be overridden: what it stops is wrong for certain"));
+        }
+        Ok(Override { gate: gate.into(), digest: digest.into() })
+    }
+}
+
+impl Override {
+    /// Whether it is about this finding.
+    pub fn covers(&self, finding: &Finding) -> bool {
+        self.gate == finding.gate && !id::FIRM.contains(&finding.gate) && finding.digest().matches(&self.digest)
+    }
+}
+
+impl Candidate {
+    /// What `before` would be with the proposals, one a zone. A serial is the text's where secondaries would take it,
+    /// else the one after the last (RFC 1982).
+    pub fn new(before: Arc<Serving>, proposals: Vec<Proposal>) -> Candidate {
+        let mut loads = Vec::with_capacity(proposals.len());
+        let zones = proposals.into_iter().map(|proposal| {
+            loads.push(proposal.loads);
+            let (content, routing) = (proposal.content, proposal.routing);
+            let last = before.zone(content.origin.as_ref());
+            let serial = proposal.restored.unwrap_or_else(|| next_serial(last, &content, &routing));
+            ZoneServing { content, routing, serial }
+        });
+        let after = Arc::new(before.with_zones(zones));
+        Candidate { before, after, loads }
+    }
+
+    /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
+    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>) -> Candidate {
+        let candidate = Candidate::new(before, proposals);
+        Candidate { after: Arc::new(candidate.after.at_generation(generation)), ..candidate }
+    }
+
+    /// What `before` would be without a zone: a change that an operator has to see and accept.
+    pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>) -> Candidate {
+        let after = Arc::new(before.without_zone(origin));
+        let names = before.zone(origin).into_iter().flat_map(|zone| {
+            let names = zone.content.sites.iter().flat_map(|site| site.zone.owners());
+            names.map(|owner| owner.name.to_string())
+        });
+        let loads = Finding {
+            gate: id::BLAST_RADIUS,
+            zone: origin.to_name(),
+            verdict: Verdict::Block,
+            reason: "the zone is no longer configured: none of it would be answered".into(),
+            remedy: "if it is meant to go, accept just this by the digest shown; if not, put the configuration right"
+                .into(),
+            items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
+        };
+        Candidate { before, after, loads: vec![loads] }
+    }
+
+    /// What is served now, and what would be.
+    pub fn ends(&self) -> (&Serving, &Serving) {
+        (&self.before, &self.after)
+    }
+
+    /// The changes, one a zone.
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        self.loads.iter().map(|loads| Change { before: &self.before, after: &self.after, origin: loads.zone.as_ref() })
+    }
+
+    /// What tells this plan from any other: the zones, their routing before and after, and every RRset that some region
+    /// is or would be answered from.
+    pub fn digest(&self) -> Digest {
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        for change in self.changes() {
+            parts.push(change.origin.as_wire().to_ascii_lowercase());
+            for zone in [change.zone_before(), change.zone_after()].into_iter().flatten() {
+                parts.push(zone.routing.revision.to_be_bytes().into());
+                parts.extend(zone.routing.sites.iter().map(|site| site.0.to_be_bytes().to_vec()));
+            }
+            for pair in change.pairs() {
+                parts.push(pair.before.site.zone.digest().as_bytes().to_vec());
+                parts.push(pair.after.site.zone.digest().as_bytes().to_vec());
+            }
+        }
+        Digest::of_parts(parts)
+    }
+
+    /// What every gate finds.
+    pub fn judge(&self) -> Vec<Finding> {
+        let gates = [gate::serials::judge, gate::vanish::judge, gate::closure::judge, gate::blast::judge];
+        let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
+        self.loads.iter().cloned().chain(judged).collect()
+    }
+
+    /// Lets the candidate through if no gate stops it but those that are overridden.
+    pub fn verify(self, overrides: &[Override]) -> Result<Verified, Refused> {
+        let findings = self.judge();
+        if findings.iter().any(|finding| stops(finding, overrides)) {
+            return Err(Refused { findings });
+        }
+        Ok(Verified { serving: self.after, findings })
+    }
+}
+
+/// Whether a finding stops a change that comes with these overrides.
+pub fn stops(finding: &Finding, overrides: &[Override]) -> bool {
+    finding.verdict.stops() && !overrides.iter().any(|word| word.covers(finding))
+}
+
+impl Verified {
+    /// What is to be served.
+    pub fn serving(&self) -> &Arc<Serving> {
+        &self.serving
+    }
+
+    /// What the gates found; what was overridden is among it.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+}
+
+/// The serial to publish: it rises when some region is answered differently, and only then.
+fn next_serial(before: Option<&ZoneServing>, after: &Content, routing: &Routing) -> Serial {
+    let wanted = after.site(routing.site(RegionId::default())).zone.soa().map_or(Serial(0), |soa| soa.serial);
+    let Some(before) = before else { return wanted };
+    let regions = before.routing.sites.len().max(routing.sites.len()) as u16;
+    let changes = (0..regions).map(RegionId).any(|region| {
+        let old = before.content.site(before.routing.site(region));
+        let new = after.site(routing.site(region));
+        !Arc::ptr_eq(&old.snapshot, &new.snapshot) && !new.answers_like(old)
+    });
+    if changes { before.serial.advance(wanted) } else { before.serial }
+}

@@ -1,0 +1,89 @@
+//! Was it really published? Our own sockets are asked, as a client would.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::{Driver, now};
+use crate::name::{Name, NameRef};
+use crate::rr::{Class, RrType};
+use crate::serving::respond::{Asker, Transport};
+
+/// How long our own sockets may take to give the new answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for one answer.
+const ONE_ANSWER: Duration = Duration::from_millis(300);
+
+impl Driver {
+    /// Whether every socket of ours gives the answer to the zone's SOA, over UDP and TCP, that is published.
+    pub(super) fn confirm(&self, origin: &Name) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        self.listeners.iter().all(|listener| {
+            let target = reachable(*listener);
+            [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
+                while Instant::now() < deadline {
+                    if self.gives_published(target, transport, origin.as_ref()) {
+                        return true;
+                    }
+                }
+                tracing::error!(%listener, ?transport, zone = %origin, "our own socket does not give what was published");
+                false
+            })
+        })
+    }
+
+    fn gives_published(&self, target: SocketAddr, transport: Transport, origin: NameRef<'_>) -> bool {
+        let query = soa_query(origin);
+        let asked = match transport {
+            Transport::Udp => ask_udp(target, &query),
+            _ => ask_tcp(target, &query),
+        };
+        let Ok((source, answer)) = asked else { return false };
+        let mut expected = vec![0; usize::from(u16::MAX)];
+        let asker = Asker { source, transport, now: now() };
+        let length = self.serving.respond(&query, &asker, &mut expected);
+        length.is_some_and(|length| expected[..length] == answer[..])
+    }
+}
+
+/// An address at which a listener can be asked: that of the host itself for one that takes any.
+fn reachable(listener: SocketAddr) -> SocketAddr {
+    let address = match listener.ip() {
+        IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(any) if any.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    };
+    SocketAddr::new(address, listener.port())
+}
+
+fn soa_query(origin: NameRef<'_>) -> Vec<u8> {
+    let id = std::process::id() as u16;
+    let mut query = vec![(id >> 8) as u8, id as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    query.extend_from_slice(origin.as_wire());
+    query.extend_from_slice(&RrType::SOA.0.to_be_bytes());
+    query.extend_from_slice(&Class::IN.0.to_be_bytes());
+    query
+}
+
+fn ask_udp(target: SocketAddr, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
+    let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.set_read_timeout(Some(ONE_ANSWER))?;
+    socket.connect(target)?;
+    socket.send(query)?;
+    let mut answer = vec![0; 4096];
+    let length = socket.recv(&mut answer)?;
+    answer.truncate(length);
+    Ok((socket.local_addr()?.ip(), answer))
+}
+
+fn ask_tcp(target: SocketAddr, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
+    let mut stream = TcpStream::connect_timeout(&target, ONE_ANSWER)?;
+    stream.set_read_timeout(Some(ONE_ANSWER))?;
+    stream.write_all(&[&(query.len() as u16).to_be_bytes(), query].concat())?;
+    let mut length = [0; 2];
+    stream.read_exact(&mut length)?;
+    let mut answer = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut answer)?;
+    Ok((stream.local_addr()?.ip(), answer))
+}

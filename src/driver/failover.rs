@@ -1,0 +1,278 @@
+//! The shortest failover: judged, journaled, published, confirmed; or nothing at all.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::load::{Loading, SiteLoading, UNREADABLE, from_files};
+use super::publish::{Cause, Texts};
+use super::reload::renumbered;
+use super::{Driver, DriverError};
+use crate::digest::Digest;
+use crate::door::{Candidate, Override, Proposal, stops};
+use crate::evidence::Verdict;
+use crate::failover::plan::{Impossible, MoveRequest, Moved, reroute};
+use crate::gate::{Finding, id};
+use crate::name::Name;
+use crate::rr::RrType;
+use crate::serial::Serial;
+use crate::serving::ZoneServing;
+use crate::serving::content::{Content, SiteContent};
+use crate::store::audit::{Deed, Override as Overridden};
+use crate::store::journal::Actor;
+use crate::time::Ttl;
+use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::diff::diff;
+use crate::zone::rdata;
+use crate::zone::rrsets::Rrset;
+
+/// What an operator asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Which regions go where.
+    pub request: MoveRequest,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// How the digest of the plan begins that was shown; any other is refused.
+    pub plan: Option<String>,
+    /// Why, for the audit trail.
+    pub reason: String,
+    /// Findings that were seen and shall not stop it.
+    pub overrides: Vec<Override>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct FailedOver {
+    /// The zone.
+    pub origin: Name,
+    /// What tells this plan from any other.
+    pub plan: Digest,
+    /// The regions that move, each with the site that it leaves.
+    pub moves: Vec<(String, String)>,
+    /// What the gates found.
+    pub findings: Vec<Finding>,
+    /// How answers change.
+    pub changes: Vec<RrsetChange>,
+    /// In short.
+    pub outcome: FailoverOutcome,
+}
+
+/// An RRset that is answered otherwise, as an operator reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RrsetChange {
+    /// The owner.
+    pub owner: Name,
+    /// The type.
+    pub rtype: RrType,
+    /// Before: TTL and data of each record.
+    pub before: Vec<String>,
+    /// After.
+    pub after: Vec<String>,
+}
+
+/// What became of it, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailoverOutcome {
+    /// All regions are there already.
+    NothingToDo,
+    /// A dry run that nothing would stop.
+    WouldChange,
+    /// A gate stops it; nothing was changed.
+    Blocked,
+    /// It is published.
+    Done {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: Serial,
+        /// Whether our own sockets gave the new answers when they were asked.
+        confirmed: bool,
+    },
+}
+
+impl Driver {
+    /// Answers a zone from another site.
+    pub fn fail_over(
+        &mut self,
+        origin: &Name,
+        order: &Order,
+        actor: &Actor,
+    ) -> Result<Result<FailedOver, Impossible>, DriverError> {
+        let Some((former, spec)) = self.serving.zone(origin.as_ref()).cloned().zip(self.setup.zone(origin).cloned())
+        else {
+            return Ok(Err(Impossible::NotServed { zone: origin.clone() }));
+        };
+        let (routing, moved) = match reroute(&former, &self.serving.regions, &order.request) {
+            Ok(found) => found,
+            Err(impossible) => return Ok(Err(impossible)),
+        };
+        let shape = self.shape(&spec);
+        let loading = from_files(&spec, &self.setup.root, self.setup.include_outside, shape, Some(&former.content));
+        let (content, loads, texts) = merge(&former, loading, &order.request.to, origin);
+        let routing = renumbered(&routing, &former.content, &content);
+        let content = Arc::new(content);
+        let proposal = Proposal { content, routing, loads, restored: None };
+        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal]);
+        let plan = candidate.digest();
+        let mut findings = candidate.judge();
+        findings.extend(freshness(origin, plan, order.plan.as_deref()));
+        let mut report = FailedOver {
+            origin: origin.clone(),
+            plan,
+            moves: moved.iter().map(|moved| self.named(&former, *moved)).collect(),
+            changes: changes(&candidate),
+            outcome: FailoverOutcome::NothingToDo,
+            findings,
+        };
+        if moved.is_empty() {
+            return Ok(Ok(report));
+        }
+        report.outcome = if report.findings.iter().any(|finding| stops(finding, &order.overrides)) {
+            FailoverOutcome::Blocked
+        } else if order.dry_run {
+            FailoverOutcome::WouldChange
+        } else {
+            self.carry_out(origin, candidate, texts, order, actor)?
+        };
+        if !order.dry_run {
+            self.remember(&report, order, actor)?;
+        }
+        Ok(Ok(report))
+    }
+
+    fn carry_out(
+        &mut self,
+        origin: &Name,
+        candidate: Candidate,
+        texts: Texts,
+        order: &Order,
+        actor: &Actor,
+    ) -> Result<FailoverOutcome, DriverError> {
+        let Ok(verified) = candidate.verify(&order.overrides) else { return Ok(FailoverOutcome::Blocked) };
+        let event = json!({ "failover": {
+            "zone": origin, "to": order.request.to, "from": order.request.from, "region": order.request.region,
+        } });
+        let cause = Cause { actor: actor.clone(), reason: order.reason.clone(), event };
+        let generation = self.publish(&verified, vec![(origin.clone(), texts)], cause)?;
+        let confirmed = self.confirm(origin);
+        Ok(FailoverOutcome::Done { generation, serial: self.serial_of(origin), confirmed })
+    }
+
+    fn named(&self, zone: &ZoneServing, moved: Moved) -> (String, String) {
+        (self.serving.regions.name(moved.region).to_owned(), zone.content.site(moved.from).name.clone())
+    }
+
+    fn remember(&self, report: &FailedOver, order: &Order, actor: &Actor) -> Result<(), DriverError> {
+        let overrides = report.findings.iter().filter(|finding| finding.verdict.stops()).filter_map(|finding| {
+            let word = order.overrides.iter().find(|word| word.covers(finding))?;
+            Some(Overridden { gate: word.gate.clone(), digest: finding.digest(), covered: finding.items.clone() })
+        });
+        self.store.audit().record(&Deed {
+            at: super::now(),
+            actor: actor.clone(),
+            command: format!("failover {} --to {}", report.origin, order.request.to),
+            reason: order.reason.clone(),
+            overrides: overrides.collect(),
+            outcome: format!("{:?}", report.outcome),
+        })?;
+        Ok(())
+    }
+}
+
+/// The content that a failover proposes: what the files say now where they can be served, what is served elsewhere. The
+/// target's own texts have to be good.
+fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> (Content, Finding, Texts) {
+    let mut texts = Texts::new();
+    let mut loads = Finding::pass(id::LOADS, origin.as_ref(), format!("the texts of {target} load"));
+    let mut changed = false;
+    let mut sites: Vec<SiteContent> = former.content.sites.clone();
+    for site in loading.sites {
+        let place = sites.iter_mut().find(|known| known.name == site.name);
+        if site.name == target {
+            loads = judge_target(&site, origin).unwrap_or(loads);
+        }
+        if let (Some(place), Some(content)) = (place, site.content) {
+            changed |= !content.answers_like(place);
+            *place = content;
+            texts.insert(site.name, site.texts);
+        }
+    }
+    let epoch = former.content.epoch + u64::from(changed);
+    let policy = former.content.policy.clone();
+    (Content { origin: origin.clone(), sites, policy, epoch }, loads, texts)
+}
+
+/// `zone.loads`: a target whose texts have errors is no target; one whose texts cannot be read is unknown, never empty.
+fn judge_target(site: &SiteLoading, origin: &Name) -> Option<Finding> {
+    if site.content.is_some() {
+        return None;
+    }
+    let errors: Vec<&Diagnostic> =
+        site.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
+    let unreadable = errors.iter().any(|finding| finding.id == UNREADABLE);
+    let (verdict, reason) = if unreadable {
+        (Verdict::Unknown, format!("what {} would answer is unknown: its texts cannot be read", site.name))
+    } else {
+        (Verdict::Block, format!("the texts of {} have {} errors", site.name, errors.len()))
+    };
+    Some(Finding {
+        gate: id::LOADS,
+        zone: origin.clone(),
+        verdict,
+        reason,
+        remedy: "put the files right and try again; what is served now is served on".into(),
+        items: errors.iter().map(|finding| finding.to_string()).collect(),
+    })
+}
+
+fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Finding> {
+    let wanted = wanted?;
+    if plan.matches(wanted) {
+        return Some(Finding::pass(id::FRESH, origin.as_ref(), "the plan is the one that was shown"));
+    }
+    Some(Finding {
+        gate: id::FRESH,
+        zone: origin.clone(),
+        verdict: Verdict::Block,
+        reason: format!(
+            "the plan is {} by now, not {wanted}: content or routing changed since it was shown",
+            plan.short()
+        ),
+        remedy: "look at the new plan with --dry-run and carry out that one".into(),
+        items: Vec::new(),
+    })
+}
+
+fn changes(candidate: &Candidate) -> Vec<RrsetChange> {
+    let pairs = candidate.changes().flat_map(|change| change.pairs());
+    let mut all: Vec<RrsetChange> = Vec::new();
+    for pair in pairs {
+        let origin = pair.after.site.zone.origin();
+        let shape = pair.after.site.snapshot.shape();
+        let lines = |set: Option<Rrset<'_>>| -> Vec<String> {
+            let cap = shape.max_ttl.unwrap_or(Ttl::MAX);
+            set.into_iter()
+                .flat_map(|set| {
+                    let line = move |rdata| {
+                        format!(
+                            "{} IN {} {}",
+                            set.ttl.min(cap),
+                            set.rtype,
+                            rdata::write(set.rtype, rdata, Some(origin))
+                        )
+                    };
+                    set.rdatas().map(line)
+                })
+                .collect()
+        };
+        for difference in diff(&pair.before.site.zone, &pair.after.site.zone) {
+            let (owner, rtype) = (difference.either().owner.to_name(), difference.either().rtype);
+            let change = RrsetChange { owner, rtype, before: lines(difference.before), after: lines(difference.after) };
+            if !all.contains(&change) {
+                all.push(change);
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,233 @@
+//! From a zone's texts, wherever they come from, to what each of its sites would answer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::setup::{SiteSpec, ZoneSpec};
+use crate::name::Name;
+use crate::serving::content::{Content, SiteContent};
+use crate::snapshot::Snapshot;
+use crate::snapshot::compile::Shape;
+use crate::store::files::{FileSources, Kept, KeptSources};
+use crate::store::texts::{Bundle, Role, Source as KeptSource};
+use crate::zone::check::{Limits, check};
+use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::reader::{Source, Sources, read};
+use crate::zone::rrsets::Zone;
+use crate::zone::text::ZoneText;
+
+/// The id of the finding that a zone's file cannot be read at all: what it says is unknown then, not empty.
+pub const UNREADABLE: &str = "unreadable";
+
+/// What became of the texts of a zone.
+pub struct Loading {
+    /// What became of each site, in the order of the configuration.
+    pub sites: Vec<SiteLoading>,
+}
+
+/// What became of the texts of a site.
+pub struct SiteLoading {
+    /// The site.
+    pub name: String,
+    /// What it would answer, if its texts have no errors.
+    pub content: Option<SiteContent>,
+    /// All that was found, warnings too.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts, the common one and what they include among them.
+    pub texts: SiteTexts,
+}
+
+/// The texts that a site's content was made of.
+#[derive(Clone, Debug, Default)]
+pub struct SiteTexts {
+    /// The common text and what it includes.
+    pub common: Option<Kept>,
+    /// The site's own text and what it includes.
+    pub own: Option<Kept>,
+}
+
+impl SiteTexts {
+    /// The files as the store keeps them.
+    pub fn to_sources(&self, site: &str) -> Vec<KeptSource> {
+        let files: BTreeMap<_, _> = self.common.iter().chain(&self.own).flat_map(|kept| &kept.files).collect();
+        let source = |(path, octets): (&String, &Arc<[u8]>)| KeptSource {
+            role: Role::Site(site.into()),
+            path: path.clone(),
+            octets: octets.to_vec(),
+        };
+        files.into_iter().map(source).collect()
+    }
+
+    /// Which of the files is whose, and which inclusion led to which: what the journal keeps beside the bundle.
+    pub fn to_value(&self) -> Value {
+        let kept = |kept: &Option<Kept>| {
+            kept.as_ref().map(|kept| {
+                let included = kept.included.iter().map(|((from, path), file)| json!([from, path, file]));
+                json!({ "root": kept.root, "included": included.collect::<Vec<_>>() })
+            })
+        };
+        json!({ "common": kept(&self.common), "own": kept(&self.own) })
+    }
+
+    /// The texts of `site` as the store and the journal kept them.
+    pub fn from_kept(site: &str, value: &Value, bundle: &Bundle) -> SiteTexts {
+        let role = Role::Site(site.into());
+        let of_site = bundle.sources.iter().filter(|source| source.role == role);
+        let files: BTreeMap<String, Arc<[u8]>> =
+            of_site.map(|source| (source.path.clone(), source.octets.clone().into())).collect();
+        let kept = |value: &Value| {
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            let triple = |value: &Value| Some(((text(&value[0])?, text(&value[1])?), text(&value[2])?));
+            Some(Kept {
+                root: text(&value["root"])?,
+                files: files.clone(),
+                included: value["included"].as_array()?.iter().filter_map(triple).collect(),
+            })
+        };
+        SiteTexts { common: kept(&value["common"]), own: kept(&value["own"]) }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.common.is_none() && self.own.is_none()
+    }
+}
+
+/// Reads a zone's files. What says the same as in `former` is taken from there.
+pub fn from_files(
+    spec: &ZoneSpec,
+    root: &Path,
+    include_outside: bool,
+    shape: Shape,
+    former: Option<&Content>,
+) -> Loading {
+    let open = |path: &PathBuf| -> (Read, Option<Kept>) {
+        let opened = FileSources::new(root, include_outside).and_then(|mut sources| {
+            let first = sources.root(path)?;
+            Ok((first, sources))
+        });
+        match opened {
+            Ok((first, mut sources)) => (read_one(&spec.origin, first, &mut sources), Some(sources.into_kept())),
+            Err(error) => ((None, vec![about_file(&path.display().to_string(), UNREADABLE, error.to_string())]), None),
+        }
+    };
+    let common = spec.common.as_ref().map(open);
+    let sites = spec.sites.iter().map(|site| {
+        let own = site.file.as_ref().map(open);
+        let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
+        let texts = SiteTexts { common: kept(&common), own: kept(&own) };
+        build(site, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
+    });
+    Loading { sites: sites.collect() }
+}
+
+/// Reads a site's kept texts.
+pub fn from_kept(spec: &ZoneSpec, site: &SiteSpec, texts: SiteTexts, shape: Shape) -> SiteLoading {
+    let open = |kept: &Kept| {
+        let mut sources = KeptSources(kept.clone());
+        match sources.root() {
+            Some(first) => read_one(&spec.origin, first, &mut sources),
+            None => (None, vec![about_file(&kept.root, UNREADABLE, "the file was not kept".into())]),
+        }
+    };
+    let (common, own) = (texts.common.as_ref().map(open), texts.own.as_ref().map(open));
+    build(site, common.as_ref(), own.as_ref(), texts, shape, None)
+}
+
+/// One text: what it says if it has no errors, and all that was found in it.
+type Read = (Option<ZoneText>, Vec<Diagnostic>);
+
+fn read_one(origin: &Name, root: Source, sources: &mut dyn Sources) -> Read {
+    let reading = read(origin, root, sources);
+    let diagnostics = reading.diagnostics.clone();
+    (reading.into_text().ok(), diagnostics)
+}
+
+fn about_file(path: &str, id: &'static str, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        id,
+        file: path.to_owned(),
+        line: 0,
+        column: 0,
+        text: String::new(),
+        message,
+        advice: String::new(),
+    }
+}
+
+fn build(
+    site: &SiteSpec,
+    common: Option<&Read>,
+    own: Option<&Read>,
+    texts: SiteTexts,
+    shape: Shape,
+    former: Option<&Content>,
+) -> SiteLoading {
+    let mut diagnostics: Vec<Diagnostic> =
+        common.iter().chain(&own).flat_map(|(_, diagnostics)| diagnostics.iter().cloned()).collect();
+    let content = match (common.map(text_of), own.map(text_of)) {
+        // A text with an error is not served, not even in part.
+        (Some(None), _) | (_, Some(None)) => None,
+        (common, own) => Zone::new(common.flatten(), own.flatten())
+            .and_then(|zone| compile(site, zone, shape, former, &mut diagnostics)),
+    };
+    SiteLoading { name: site.name.clone(), content, diagnostics, texts }
+}
+
+fn text_of(read: &Read) -> Option<&ZoneText> {
+    read.0.as_ref()
+}
+
+fn compile(
+    site: &SiteSpec,
+    zone: Zone,
+    shape: Shape,
+    former: Option<&Content>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<SiteContent> {
+    let found = check(&zone, &Limits::default());
+    let wrong = found.iter().any(|finding| finding.severity == Severity::Error);
+    diagnostics.extend(found);
+    if wrong {
+        return None;
+    }
+    let same = former.into_iter().flat_map(|former| &former.sites).find(|known| {
+        known.name == site.name && known.snapshot.shape() == shape && known.zone.digest() == zone.digest()
+    });
+    if let Some(same) = same {
+        return Some(same.clone());
+    }
+    match Snapshot::compile(&zone, shape) {
+        Ok(snapshot) => {
+            Some(SiteContent { name: site.name.clone(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) })
+        }
+        Err(error) => {
+            let file = zone.files().first().cloned().unwrap_or_default();
+            diagnostics.push(about_file(&file, "cannot-compile", error.to_string()));
+            None
+        }
+    }
+}
+
+impl Loading {
+    /// Whether every site can be served.
+    pub fn is_good(&self) -> bool {
+        self.sites.iter().all(|site| site.content.is_some())
+    }
+
+    /// All that was found, each finding once: sites share a text.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for finding in self.sites.iter().flat_map(|site| &site.diagnostics) {
+            if seen.insert((finding.id, &finding.file, finding.line, finding.column, &finding.message)) {
+                all.push(finding.clone());
+            }
+        }
+        all
+    }
+}

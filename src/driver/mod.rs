@@ -1,0 +1,112 @@
+//! The only loop that changes what is served: it reads texts, proposes, has the gates judge, writes the journal and
+//! only then publishes.
+
+pub mod confirm;
+pub mod failover;
+pub mod load;
+pub mod publish;
+pub mod reload;
+pub mod restore;
+pub mod setup;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::name::Name;
+use crate::serve::stage::Stage;
+use crate::serving::Serving;
+use crate::snapshot::compile::Shape;
+use crate::store::journal::{Actor, Sequence, SqliteJournal};
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
+use crate::zone::diagnostic::Diagnostic;
+use setup::{Setup, ZoneSpec};
+
+/// The stream of the journal that the public stage is written to.
+const STREAM: &str = "public";
+
+/// What went wrong below the rules: nothing was published.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The state could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row of the journal says what this version does not understand.
+    #[error("the journal's last row for {zone} cannot be understood ({why}): it was written by another version")]
+    Row {
+        /// The zone.
+        zone: Name,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system gave no resources.
+    #[error("the system gave no resources to serve with: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Changes what one stage answers. There is one driver, and it does one thing at a time.
+pub struct Driver {
+    setup: Setup,
+    store: Store,
+    journal: SqliteJournal,
+    stage: Arc<Stage>,
+    /// What is published: the same that the stage answers from.
+    serving: Arc<Serving>,
+    last: Option<Sequence>,
+    /// What was found in the texts of each zone when they were last read.
+    health: HashMap<Name, Health>,
+    /// Where our own sockets are, to ask them whether a change arrived.
+    listeners: Vec<SocketAddr>,
+}
+
+/// What was found in a zone's texts when they were last read.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// All findings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the texts could be served.
+    pub good: bool,
+}
+
+impl Driver {
+    /// What queries are answered from.
+    pub fn serving(&self) -> &Arc<Serving> {
+        &self.serving
+    }
+
+    /// What the configuration says.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What was found in a zone's texts when they were last read.
+    pub fn health(&self, origin: &Name) -> Option<&Health> {
+        self.health.get(origin)
+    }
+
+    /// The state that lasts.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Tells where our own sockets are; from then on a change is confirmed by asking them.
+    pub fn set_listeners(&mut self, listeners: Vec<SocketAddr>) {
+        self.listeners = listeners;
+    }
+
+    fn shape(&self, spec: &ZoneSpec) -> Shape {
+        Shape { key: self.serving.key, negative_ttl: spec.policy.negative_ttl, max_ttl: spec.policy.max_ttl }
+    }
+}
+
+/// The time now, by the system's clock.
+pub fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The actor of what the daemon does by itself.
+pub fn daemon() -> Actor {
+    Actor { uid: None, name: "understudy".into() }
+}

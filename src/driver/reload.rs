@@ -1,0 +1,265 @@
+//! Reading configuration and texts again: what changed is published, all of a zone or nothing.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::load::{Loading, from_files};
+use super::publish::{Cause, Texts};
+use super::setup::{Setup, ZoneSpec};
+use super::{Driver, DriverError, Health};
+use crate::door::{Candidate, Override, Proposal, Refused};
+use crate::gate::{Finding, id};
+use crate::name::Name;
+use crate::serial::Serial;
+use crate::serving::content::{Content, SiteId};
+use crate::serving::{Routing, ZoneServing};
+use crate::store::journal::Actor;
+use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::diff::diff;
+
+/// What a reload did to a zone.
+#[derive(Clone, Debug)]
+pub struct Reloaded {
+    /// The zone.
+    pub origin: Name,
+    /// What was done.
+    pub outcome: ReloadOutcome,
+}
+
+/// What a reload did to a zone.
+#[derive(Clone, Debug)]
+pub enum ReloadOutcome {
+    /// Its texts say what they said before.
+    Unchanged,
+    /// The new content is served.
+    Published {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: Serial,
+        /// What changed.
+        tally: Tally,
+        /// What the gates found.
+        findings: Vec<Finding>,
+    },
+    /// A gate stopped it; what was served before is served on.
+    Refused(Vec<Finding>),
+    /// The texts cannot be served; what was served before is served on, if anything was.
+    KeptLastGood(Vec<Diagnostic>),
+}
+
+/// How many RRsets an edit touches, over all sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// New ones.
+    pub added: usize,
+    /// Gone ones.
+    pub removed: usize,
+    /// Those that differ.
+    pub changed: usize,
+}
+
+impl Driver {
+    /// Takes over a configuration and reads all texts. `accept` holds digests of findings that an operator saw and
+    /// accepts.
+    pub fn reload(&mut self, setup: Setup, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, DriverError> {
+        // Regions are what routing is indexed by; they change with a restart only.
+        self.setup = Setup { regions: std::mem::take(&mut self.setup.regions), ..setup };
+        let specs = self.setup.zones.clone();
+        let accepted: Vec<Override> =
+            accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect();
+        let mut reloaded = self.withdraw_unconfigured(&specs, &accepted, actor)?;
+        let mut first = Vec::new();
+        for spec in &specs {
+            let former = self.serving.zone(spec.origin.as_ref()).cloned();
+            let loading = from_files(
+                spec,
+                &self.setup.root,
+                self.setup.include_outside,
+                self.shape(spec),
+                former.as_ref().map(|zone| &*zone.content),
+            );
+            self.note_health(spec, &loading);
+            let outcome = match former {
+                _ if !loading.is_good() => ReloadOutcome::KeptLastGood(errors(&loading)),
+                Some(former) => self.replace(spec, &former, loading, &accepted, actor)?,
+                None => {
+                    // Zones that are new are published together: a start has many of them.
+                    first.push((reloaded.len(), self.proposal(spec, None, loading)));
+                    ReloadOutcome::Unchanged
+                }
+            };
+            reloaded.push(Reloaded { origin: spec.origin.clone(), outcome });
+        }
+        self.publish_first(first, &mut reloaded, actor)?;
+        Ok(reloaded)
+    }
+
+    fn note_health(&mut self, spec: &ZoneSpec, loading: &Loading) {
+        let health = Health { diagnostics: loading.diagnostics(), good: loading.is_good() };
+        self.health.insert(spec.origin.clone(), health);
+    }
+
+    fn replace(
+        &mut self,
+        spec: &ZoneSpec,
+        former: &ZoneServing,
+        loading: Loading,
+        accepted: &[Override],
+        actor: &Actor,
+    ) -> Result<ReloadOutcome, DriverError> {
+        let gone = former.routing.sites_in_use().into_iter().map(|site| former.content.site(site));
+        if let Some(gone) = gone.into_iter().find(|site| spec.sites.iter().all(|kept| kept.name != site.name)) {
+            return Ok(ReloadOutcome::Refused(vec![Finding {
+                gate: id::LOADS,
+                zone: spec.origin.clone(),
+                verdict: crate::evidence::Verdict::Block,
+                reason: format!("the site {} is no longer configured, and clients are answered from it", gone.name),
+                remedy: format!("fail over to another site first: understudy failover {} --to SITE", spec.origin),
+                items: Vec::new(),
+            }]));
+        }
+        let (proposal, texts) = self.proposal(spec, Some(former), loading);
+        if is_same(&former.content, &proposal.content) {
+            return Ok(ReloadOutcome::Unchanged);
+        }
+        let tally = tally(&former.content, &proposal.content);
+        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal]).verify(accepted) {
+            Ok(verified) => verified,
+            Err(Refused { findings }) => return Ok(ReloadOutcome::Refused(findings)),
+        };
+        let cause = cause(actor, accepted);
+        let generation = self.publish(&verified, vec![(spec.origin.clone(), texts)], cause)?;
+        let serial = self.serial_of(&spec.origin);
+        Ok(ReloadOutcome::Published { generation, serial, tally, findings: verified.findings().to_vec() })
+    }
+
+    /// The zone as its texts have it now, routed as before; the texts to keep beside it.
+    fn proposal(&self, spec: &ZoneSpec, former: Option<&ZoneServing>, loading: Loading) -> (Proposal, Texts) {
+        let mut texts = Texts::new();
+        let mut sites = Vec::new();
+        for site in loading.sites {
+            texts.insert(site.name.clone(), site.texts);
+            sites.extend(site.content);
+        }
+        let epoch = former.map_or(1, |former| former.content.epoch + 1);
+        let content = Arc::new(Content { origin: spec.origin.clone(), sites, policy: spec.policy.clone(), epoch });
+        let routing = match former {
+            Some(former) => renumbered(&former.routing, &former.content, &content),
+            None => self.first_routing(spec, &content),
+        };
+        let loads = Finding::pass(id::LOADS, spec.origin.as_ref(), format!("{} sites load", content.sites.len()));
+        (Proposal { content, routing, loads, restored: None }, texts)
+    }
+
+    fn publish_first(
+        &mut self,
+        first: Vec<(usize, (Proposal, Texts))>,
+        reloaded: &mut [Reloaded],
+        actor: &Actor,
+    ) -> Result<(), DriverError> {
+        if first.is_empty() {
+            return Ok(());
+        }
+        let (mut proposals, mut texts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (proposal, kept)) in first {
+            texts.push((proposal.content.origin.clone(), kept));
+            proposals.push(proposal);
+            places.push(place);
+        }
+        match Candidate::new(Arc::clone(&self.serving), proposals).verify(&[]) {
+            Ok(verified) => {
+                let generation = self.publish(&verified, texts, cause(actor, &[]))?;
+                for place in places {
+                    let serial = self.serial_of(&reloaded[place].origin);
+                    let added = self.serving.zone(reloaded[place].origin.as_ref()).map_or(0, rrset_count);
+                    let tally = Tally { added, ..Tally::default() };
+                    reloaded[place].outcome =
+                        ReloadOutcome::Published { generation, serial, tally, findings: Vec::new() };
+                }
+            }
+            Err(Refused { findings }) => {
+                for place in places {
+                    reloaded[place].outcome = ReloadOutcome::Refused(findings.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Zones that the configuration names no more stop being answered once an operator accepted just that.
+    fn withdraw_unconfigured(
+        &mut self,
+        specs: &[ZoneSpec],
+        accepted: &[Override],
+        actor: &Actor,
+    ) -> Result<Vec<Reloaded>, DriverError> {
+        let configured: std::collections::HashSet<&Name> = specs.iter().map(|spec| &spec.origin).collect();
+        let served = self.serving.zones().iter().map(|zone| zone.content.origin.clone());
+        let gone: Vec<Name> = served.filter(|origin| !configured.contains(origin)).collect();
+        let mut reloaded = Vec::new();
+        for origin in gone {
+            let outcome = match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref()).verify(accepted) {
+                Ok(verified) => {
+                    let serial = self.serial_of(&origin);
+                    let removed = self.serving.zone(origin.as_ref()).map_or(0, rrset_count);
+                    let generation = self.publish(&verified, Vec::new(), cause(actor, accepted))?;
+                    let tally = Tally { removed, ..Tally::default() };
+                    ReloadOutcome::Published { generation, serial, tally, findings: verified.findings().to_vec() }
+                }
+                Err(Refused { findings }) => ReloadOutcome::Refused(findings),
+            };
+            reloaded.push(Reloaded { origin, outcome });
+        }
+        Ok(reloaded)
+    }
+
+    pub(super) fn serial_of(&self, origin: &Name) -> Serial {
+        self.serving.zone(origin.as_ref()).map_or(Serial(0), |zone| zone.serial)
+    }
+}
+
+fn cause(actor: &Actor, accepted: &[Override]) -> Cause {
+    let accepted: Vec<_> = accepted.iter().map(|word| word.digest.clone()).collect();
+    Cause { actor: actor.clone(), reason: String::new(), event: json!({ "reload": { "accepted": accepted } }) }
+}
+
+fn errors(loading: &Loading) -> Vec<Diagnostic> {
+    loading.diagnostics().into_iter().filter(|finding| finding.severity == Severity::Error).collect()
+}
+
+fn rrset_count(zone: &ZoneServing) -> usize {
+    zone.content.sites.iter().map(|site| site.zone.len()).max().unwrap_or(0)
+}
+
+/// Whether a zone with this content is answered, and treated, as with that one.
+fn is_same(a: &Content, b: &Content) -> bool {
+    a.policy == b.policy
+        && a.sites.len() == b.sites.len()
+        && a.sites.iter().zip(&b.sites).all(|(a, b)| a.name == b.name && a.answers_like(b))
+}
+
+/// The routing of `old` with the numbers that its sites have in `new`.
+pub(super) fn renumbered(routing: &Routing, old: &Content, new: &Content) -> Routing {
+    let number = |site: &SiteId| new.site_named(&old.site(*site).name).unwrap_or_default();
+    Routing { sites: routing.sites.iter().map(number).collect(), revision: routing.revision }
+}
+
+fn tally(old: &Content, new: &Content) -> Tally {
+    let mut tally = Tally::default();
+    for site in &new.sites {
+        let Some(former) = old.site_named(&site.name).map(|id| old.site(id)) else { continue };
+        if Arc::ptr_eq(&former.zone, &site.zone) {
+            continue;
+        }
+        for difference in diff(&former.zone, &site.zone) {
+            match (difference.before, difference.after) {
+                (None, _) => tally.added += 1,
+                (_, None) => tally.removed += 1,
+                _ => tally.changed += 1,
+            }
+        }
+    }
+    tally
+}

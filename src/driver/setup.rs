@@ -1,0 +1,55 @@
+//! What the configuration says, in the words of the core.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::name::Name;
+use crate::net::Region;
+use crate::serving::Settings;
+use crate::serving::content::Policy;
+
+/// All that is configured about what is served.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The zones, in the order of the configuration.
+    pub zones: Vec<ZoneSpec>,
+    /// The regions, in the order of the configuration.
+    pub regions: Vec<Region>,
+    /// Below which directory texts may include files.
+    pub root: PathBuf,
+    /// Whether they may include files from elsewhere, too.
+    pub include_outside: bool,
+    /// How answers are given, whatever the zone.
+    pub settings: Settings,
+}
+
+/// A zone as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneSpec {
+    /// The origin.
+    pub origin: Name,
+    /// The text that all sites share.
+    pub common: Option<PathBuf>,
+    /// The sites, in the order of the configuration.
+    pub sites: Vec<SiteSpec>,
+    /// What the operator wants of the zone.
+    pub policy: Policy,
+    /// The site of each region at first; `default` is always among them.
+    pub routes: BTreeMap<String, String>,
+}
+
+/// A site of a zone as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteSpec {
+    /// What operators call it.
+    pub name: String,
+    /// Its own text.
+    pub file: Option<PathBuf>,
+}
+
+impl Setup {
+    /// The zone of this origin.
+    pub fn zone(&self, origin: &Name) -> Option<&ZoneSpec> {
+        self.zones.iter().find(|zone| zone.origin == *origin)
+    }
+}

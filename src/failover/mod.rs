@@ -1,0 +1,3 @@
+//! Moving a zone's traffic from one site to another.
+
+pub mod plan;

@@ -1,0 +1,112 @@
+//! From what an operator asks for to the routing that it means.
+
+use crate::name::Name;
+use crate::serving::content::SiteId;
+use crate::serving::regions::{RegionId, Regions};
+use crate::serving::{Routing, ZoneServing};
+
+/// What an operator asks for: answer a zone from another site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MoveRequest {
+    /// The site to answer from.
+    pub to: String,
+    /// Only regions that are answered from this site; none: whichever it is.
+    pub from: Option<String>,
+    /// Only this region; none: all of them.
+    pub region: Option<String>,
+}
+
+/// A request that names what there is not. Each says what there is instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Impossible {
+    /// The zone is not served.
+    #[error("the zone {zone} is not served")]
+    NotServed {
+        /// The zone.
+        zone: Name,
+    },
+    /// The zone has no such site.
+    #[error("the zone has no site `{given}`; it has {}", known.join(", "))]
+    NoSite {
+        /// The name that was given.
+        given: String,
+        /// The zone's sites.
+        known: Vec<String>,
+    },
+    /// There is no such region.
+    #[error("there is no region `{given}`; there are {}", known.join(", "))]
+    NoRegion {
+        /// The name that was given.
+        given: String,
+        /// The regions.
+        known: Vec<String>,
+    },
+    /// Nothing is answered from the site that is to be left.
+    #[error("no region that was asked for is answered from {from}: {now}")]
+    NotThere {
+        /// The site that was to be left.
+        from: String,
+        /// Where the regions are answered from.
+        now: String,
+    },
+}
+
+/// A region and the site that it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The region.
+    pub region: RegionId,
+    /// The site that it was answered from.
+    pub from: SiteId,
+}
+
+/// The routing that a request means, and which regions it moves: none if all of them are there already.
+pub fn reroute(
+    zone: &ZoneServing,
+    regions: &Regions,
+    request: &MoveRequest,
+) -> Result<(Routing, Vec<Moved>), Impossible> {
+    let to = site_named(zone, &request.to)?;
+    let from = request.from.as_deref().map(|from| site_named(zone, from)).transpose()?;
+    let only = match &request.region {
+        None => None,
+        Some(name) => Some(regions.named(name).ok_or_else(|| Impossible::NoRegion {
+            given: name.clone(),
+            known: regions.iter().map(|(_, name)| name.to_owned()).collect(),
+        })?),
+    };
+    let asked: Vec<RegionId> =
+        regions.iter().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id)).collect();
+    let site_of = |region| zone.routing.site(region);
+    if let Some(from) = from.filter(|from| asked.iter().all(|region| site_of(*region) != *from)) {
+        let now = asked
+            .iter()
+            .map(|region| {
+                format!("{} is answered from {}", regions.name(*region), zone.content.site(site_of(*region)).name)
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
+        return Err(Impossible::NotThere { from: zone.content.site(from).name.clone(), now });
+    }
+    let moved: Vec<Moved> = asked
+        .into_iter()
+        .map(|region| Moved { region, from: site_of(region) })
+        .filter(|moved| moved.from != to && from.is_none_or(|from| from == moved.from))
+        .collect();
+    let mut routing =
+        Routing { sites: regions.iter().map(|(region, _)| site_of(region)).collect(), revision: zone.routing.revision };
+    for moved in &moved {
+        routing.sites[moved.region.0 as usize] = to;
+    }
+    if !moved.is_empty() {
+        routing.revision += 1;
+    }
+    Ok((routing, moved))
+}
+
+fn site_named(zone: &ZoneServing, name: &str) -> Result<SiteId, Impossible> {
+    zone.content.site_named(name).ok_or_else(|| Impossible::NoSite {
+        given: name.into(),
+        known: zone.content.sites.iter().map(|site| site.name.clone()).collect(),
+    })
+}

@@ -1,0 +1,142 @@
+//! Asking a view, as a resolver would: what would become of a question?
+
+use std::fmt;
+
+use crate::name::{Name, NameRef};
+use crate::rr::RrType;
+use crate::serving::View;
+use crate::serving::resolve::AnyPolicy;
+use crate::snapshot::answer::{Owner, Rcode, Scope, Section, Sink, Spot};
+use crate::snapshot::node::WireSet;
+use crate::snapshot::sought::Sought;
+use crate::time::Ttl;
+use crate::zone::rrsets::Zone;
+
+/// What becomes of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// In short.
+    pub kind: Kind,
+    /// The name that the chain of aliases ends at.
+    pub end: Name,
+    /// How many aliases were followed.
+    pub aliases: usize,
+}
+
+/// What becomes of a question, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There are records.
+    Answer,
+    /// The chain leaves our zones: somebody else answers.
+    Elsewhere,
+    /// Somebody else is responsible for the name.
+    Referral,
+    /// The name has nothing of the type.
+    NoData,
+    /// The name does not exist.
+    NameError,
+    /// The chain does not end.
+    Loop,
+    /// Something else went wrong.
+    Failure(Rcode),
+}
+
+impl Told {
+    /// Whether a client gets on with it.
+    pub fn is_positive(&self) -> bool {
+        matches!(self.kind, Kind::Answer | Kind::Elsewhere | Kind::Referral)
+    }
+
+    /// Whether a client that got on with `self` gets on with `other` as well. Records that are told by somebody else
+    /// from then on are not proved to be told at all.
+    pub fn is_kept_by(&self, other: &Told) -> bool {
+        match self.kind {
+            Kind::Answer => matches!(other.kind, Kind::Answer | Kind::Elsewhere),
+            Kind::Elsewhere | Kind::Referral => other.is_positive(),
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.aliases > 0 && self.kind != Kind::Answer {
+            write!(f, "an alias of {}: ", self.end)?;
+        }
+        match self.kind {
+            Kind::Answer => f.write_str("answered"),
+            Kind::Elsewhere => f.write_str("which other servers answer"),
+            Kind::Referral => f.write_str("a referral"),
+            Kind::NoData => f.write_str("NODATA"),
+            Kind::NameError => f.write_str("NXDOMAIN"),
+            Kind::Loop => f.write_str("a loop of aliases"),
+            Kind::Failure(rcode) => write!(f, "{rcode}"),
+        }
+    }
+}
+
+/// Asks `view` for `name` and `rtype`.
+pub fn ask(view: View<'_>, name: NameRef<'_>, rtype: RrType) -> Told {
+    let mut sought = Sought::new(view.key(), name);
+    let mut summary = Summary { rtype, aliases: 0, data: false, referral: false, denied: false };
+    let heading = view.resolve(&mut sought, rtype, AnyPolicy::One, &mut summary);
+    let kind = match heading.rcode {
+        Rcode::NXDOMAIN => Kind::NameError,
+        Rcode::REFUSED if summary.aliases == 0 => Kind::Failure(Rcode::REFUSED),
+        Rcode::NOERROR if summary.data => Kind::Answer,
+        Rcode::NOERROR if summary.referral => Kind::Referral,
+        Rcode::NOERROR if summary.denied => Kind::NoData,
+        Rcode::NOERROR if view.serves(&sought) => Kind::Loop,
+        Rcode::NOERROR => Kind::Elsewhere,
+        other => Kind::Failure(other),
+    };
+    Told { kind, end: sought.name().to_name(), aliases: summary.aliases }
+}
+
+/// The types that `name` has in `zone`: its own, or those of the wildcard that stands in for it.
+pub fn types_at(zone: &Zone, name: NameRef<'_>) -> Vec<RrType> {
+    if zone.exists(name) {
+        return types_of(zone, name);
+    }
+    let encloser = name.ancestors().find(|ancestor| zone.exists(*ancestor));
+    let wildcard = encloser.and_then(|encloser| encloser.child(b"*").ok());
+    wildcard.map(|wildcard| types_of(zone, wildcard.as_ref())).unwrap_or_default()
+}
+
+fn types_of(zone: &Zone, owner: NameRef<'_>) -> Vec<RrType> {
+    zone.owner(owner).map(|owner| owner.rrsets().map(|set| set.rtype).collect()).unwrap_or_default()
+}
+
+struct Summary {
+    rtype: RrType,
+    aliases: usize,
+    data: bool,
+    referral: bool,
+    denied: bool,
+}
+
+impl<'s> Sink<'s> for Summary {
+    fn enter(&mut self, _: Scope, _: &Sought) {}
+
+    fn put(&mut self, section: Section, _: Owner<'s>, set: WireSet<'s>) -> Option<Spot> {
+        match section {
+            Section::Answer => self.data |= set.rtype() == self.rtype,
+            Section::Authority => {
+                self.referral |= set.rtype() == RrType::NS;
+                self.denied |= set.rtype() == RrType::SOA;
+            }
+            Section::Additional { .. } => {}
+        }
+        Some(Spot::default())
+    }
+
+    fn put_synthesized(&mut self, _: NameRef<'_>, _: Ttl) -> Option<Spot> {
+        self.data |= self.rtype == RrType::CNAME;
+        Some(Spot::default())
+    }
+
+    fn follow(&mut self, _: Spot, _: &Sought) {
+        self.aliases += 1;
+    }
+}

@@ -1,0 +1,138 @@
+//! Gates: pure checks of a change before it is published. One file a family.
+//!
+//! A gate derives what must resolve from the parsed zones, blind to the compiler, and asks the very snapshots that will
+//! be served through the very function that answers.
+
+pub mod ask;
+pub mod blast;
+pub mod closure;
+pub mod serials;
+pub mod vanish;
+
+use crate::digest::Digest;
+use crate::evidence::Verdict;
+use crate::name::{Name, NameRef};
+use crate::serving::content::SiteContent;
+use crate::serving::regions::RegionId;
+use crate::serving::{Serving, View, ZoneServing};
+
+/// The names of the gates, as operators type them.
+pub mod id {
+    /// The target's texts can be read and have no errors.
+    pub const LOADS: &str = "zone.loads";
+    /// Nothing stops being answered.
+    pub const NOTHING_VANISHES: &str = "zone.nothing-vanishes";
+    /// What either end refers to resolves at both.
+    pub const CROSS_CLOSURE: &str = "zone.cross-closure";
+    /// An edit does not remove more than expected.
+    pub const BLAST_RADIUS: &str = "zone.blast-radius";
+    /// Secondaries and caches see the serial rise.
+    pub const SERIAL: &str = "zone.serial";
+    /// The plan was made for what is served now.
+    pub const FRESH: &str = "plan.fresh";
+
+    /// Gates that nobody can override.
+    pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
+}
+
+/// What a gate found.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// Which gate.
+    pub gate: &'static str,
+    /// Of which zone.
+    pub zone: Name,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// What to do about it; empty where there is nothing to do.
+    pub remedy: String,
+    /// All that it found, one a line, sorted.
+    pub items: Vec<String>,
+}
+
+impl Finding {
+    /// Nothing speaks against the change.
+    pub fn pass(gate: &'static str, zone: NameRef<'_>, reason: impl Into<String>) -> Finding {
+        let (reason, remedy) = (reason.into(), String::new());
+        Finding { gate, zone: zone.to_name(), verdict: Verdict::Pass, reason, remedy, items: Vec::new() }
+    }
+
+    /// What tells this finding from any other: an override covers just that.
+    pub fn digest(&self) -> Digest {
+        let zone = self.zone.as_ref().to_lowercase().to_string();
+        let front = [self.gate, &zone, &self.reason];
+        Digest::of_parts(front.into_iter().chain(self.items.iter().map(String::as_str)))
+    }
+}
+
+/// One zone before and after a change.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    /// What is served now.
+    pub before: &'a Serving,
+    /// What would be served.
+    pub after: &'a Serving,
+    /// The zone that changes.
+    pub origin: NameRef<'a>,
+}
+
+/// What a region gets of the zone, before and after.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    /// The region; where several get the same, the first of them.
+    pub region: RegionId,
+    /// What is answered now.
+    pub before: Side<'a>,
+    /// What would be answered.
+    pub after: Side<'a>,
+}
+
+/// One end of a change for one region.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The content: for its name and its parsed zone.
+    pub site: &'a SiteContent,
+    /// What to ask.
+    pub view: View<'a>,
+}
+
+impl<'a> Change<'a> {
+    /// The zone before, if it was served.
+    pub fn zone_before(self) -> Option<&'a ZoneServing> {
+        self.before.zone(self.origin)
+    }
+
+    /// The zone after.
+    pub fn zone_after(self) -> Option<&'a ZoneServing> {
+        self.after.zone(self.origin)
+    }
+
+    /// Each distinct pair of what a region gets before and after, where the two are not the very same snapshot.
+    pub fn pairs(self) -> Vec<Pair<'a>> {
+        let (Some(before), Some(after)) = (self.zone_before(), self.zone_after()) else { return Vec::new() };
+        let mut seen = std::collections::HashSet::new();
+        let pair = |region| {
+            let side = |serving: &'a Serving, zone: &'a ZoneServing| Side {
+                site: zone.content.site(zone.routing.site(region)),
+                view: serving.view_of(region),
+            };
+            Pair { region, before: side(self.before, before), after: side(self.after, after) }
+        };
+        self.after
+            .regions
+            .iter()
+            .map(|(region, _)| pair(region))
+            .filter(|pair| !std::sync::Arc::ptr_eq(&pair.before.site.snapshot, &pair.after.site.snapshot))
+            .filter(|pair| seen.insert((&raw const *pair.before.site, &raw const *pair.after.site)))
+            .collect()
+    }
+}
+
+impl Pair<'_> {
+    /// Whether the region is moved to another site, rather than its site edited.
+    pub fn is_move(&self) -> bool {
+        self.before.site.name != self.after.site.name
+    }
+}

@@ -1,0 +1,27 @@
+//! Sockets around the engine: datagrams, TCP, and hickory-server's handler for encrypted transports.
+
+pub mod counters;
+pub mod handler;
+pub mod listen;
+pub mod privileges;
+pub mod rrl;
+pub mod stage;
+pub mod tcp;
+
+mod connections;
+mod conversation;
+mod mmsg;
+mod peek;
+mod udp;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use listen::{ListenSettings, Listeners, Running, ServeError};
+pub use stage::Stage;
+
+use crate::time::Timestamp;
+
+/// The time now. A clock before 1970 counts as 1970.
+fn now() -> Timestamp {
+    Timestamp::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}

@@ -1,0 +1,97 @@
+//! What a set of listeners answers from.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Guard};
+
+use crate::door::Verified;
+use crate::serving::Serving;
+
+/// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What a set of listeners answers from. There is one for the public and one for every drill under way.
+#[derive(Debug)]
+pub struct Stage {
+    serving: ArcSwap<Serving>,
+    janitor: Mutex<Sender<Arc<Serving>>>,
+}
+
+impl Stage {
+    /// A stage that answers from `serving`.
+    ///
+    /// It starts a thread of its own, on which whatever is swapped out is freed: freeing a million names takes longer
+    /// than a query may wait.
+    pub fn new(serving: Arc<Serving>) -> std::io::Result<Arc<Stage>> {
+        let (janitor, old) = mpsc::channel();
+        thread::Builder::new().name("janitor".into()).spawn(move || free_when_unread(&old))?;
+        Ok(Arc::new(Stage { serving: ArcSwap::new(serving), janitor: Mutex::new(janitor) }))
+    }
+
+    /// What to answer from now. Cheap, but not free: once a batch, and let go of before waiting for the next one.
+    pub fn load(&self) -> Guard<Arc<Serving>> {
+        self.serving.load()
+    }
+
+    /// Answers from what was verified from now on. Batches under way end with what they began with.
+    pub fn publish(&self, verified: &Verified) {
+        let old = self.serving.swap(Arc::clone(verified.serving()));
+        // The janitor ends with the stage only; should it be gone all the same, the old one is freed here.
+        let _ = self.janitor.lock().unwrap_or_else(PoisonError::into_inner).send(old);
+    }
+}
+
+/// Keeps each old one until nobody else holds it, so that its last owner is this thread and never a worker.
+fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
+    let mut held: Vec<Arc<Serving>> = Vec::new();
+    loop {
+        let arrived = if held.is_empty() {
+            old.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            old.recv_timeout(LOOK_AGAIN)
+        };
+        match arrived {
+            Ok(serving) => held.push(serving),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        held.retain(|serving| Arc::strong_count(serving) > 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::door::Candidate;
+
+    /// A change of nothing, verified.
+    fn next(before: &Arc<Serving>) -> Verified {
+        Candidate::new(Arc::clone(before), Vec::new()).verify(&[]).unwrap()
+    }
+
+    #[test]
+    fn a_reader_keeps_what_it_loaded_and_the_next_sees_the_new_one() {
+        let old = Arc::new(Serving::default());
+        let new = next(&old);
+        let stage = Stage::new(Arc::clone(&old)).unwrap();
+        let before = stage.load();
+        stage.publish(&new);
+        assert!(Arc::ptr_eq(&before, &old) && Arc::ptr_eq(&stage.load(), new.serving()));
+    }
+
+    #[test]
+    fn the_last_owner_of_an_old_one_is_the_janitor() {
+        let stage = Stage::new(Arc::default()).unwrap();
+        let (reader, old) = (stage.load(), Arc::downgrade(&stage.load()));
+        stage.publish(&next(&Arc::default()));
+        // The reader's own share is let go of: the janitor still holds one until it looks again.
+        assert!(Arc::strong_count(&reader) >= 2);
+        drop(reader);
+        while old.strong_count() > 0 {
+            thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Datagrams: a plain thread and a socket for each worker and address, batch in, batch out.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::counters::Counters;
+use super::mmsg::{Batch, Exchange, Wait};
+use super::peek;
+use super::rrl::{Limiter, Verdict};
+use super::stage::Stage;
+use crate::serving::Serving;
+use crate::serving::respond::{Asker, Transport};
+use crate::time::Timestamp;
+
+/// How long a stopping worker answers what is queued, at most: under load the queue never empties.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long to leave the socket alone after an error of the receiving call, which would only repeat itself.
+const BACK_OFF: Duration = Duration::from_millis(10);
+
+/// A socket and all that its thread needs.
+///
+/// The socket lives as long as the server: were one of a `SO_REUSEPORT` group closed earlier, the queries queued in it
+/// would be lost.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub socket: Arc<OwnedFd>,
+    pub stage: Arc<Stage>,
+    pub counters: Arc<Counters>,
+    pub limiter: Option<Limiter>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Answers until told to stop (the flag, then a shutdown of the socket, which wakes the thread), then answers what
+    /// is still queued.
+    pub(super) fn run(mut self) {
+        let mut batch = Batch::default();
+        while !self.stop.load(Ordering::Acquire) {
+            self.turn(&mut batch, Wait::ForOne);
+        }
+        let deadline = Instant::now() + DRAIN;
+        while self.turn(&mut batch, Wait::Not) && Instant::now() < deadline {}
+    }
+
+    /// One batch in and out; whether there was any.
+    fn turn(&mut self, batch: &mut Batch, wait: Wait) -> bool {
+        let before = batch.overflowed();
+        let received = match batch.receive(self.socket.as_fd(), wait) {
+            Ok(received) => received,
+            Err(_) => {
+                self.counters.add(|t| &t.receive_errors, 1);
+                thread::sleep(BACK_OFF);
+                return false;
+            }
+        };
+        if received == 0 {
+            return false;
+        }
+        if batch.overflowed() != before {
+            self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
+        }
+        let taken = answer(&self.stage.load(), batch, super::now(), &self.counters);
+        if taken < received {
+            self.counters.add(|t| &t.discarded, (received - taken) as u64);
+        }
+        if let Some(limiter) = &mut self.limiter {
+            limit(limiter, batch, &self.counters);
+        }
+        let sent = batch.send(self.socket.as_fd());
+        if sent.failed > 0 {
+            self.counters.add(|t| &t.unsent, sent.failed as u64);
+        }
+        true
+    }
+}
+
+/// Answers a whole batch from one `Serving`; returns how many datagrams were looked at.
+///
+/// The one place that sees all queries of a batch together, for an engine that works on them stage by stage.
+fn answer(serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Counters) -> usize {
+    let mut taken = 0;
+    for exchange in batch.exchanges() {
+        taken += 1;
+        let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
+        let length = serving.respond(exchange.packet, &asker, exchange.out);
+        *exchange.answered = length.unwrap_or(0);
+        counters.answered(Transport::Udp, exchange.packet.len(), length.map(|length| &exchange.out[..length]));
+    }
+    taken
+}
+
+/// Holds back or cuts the answers of a batch that are over their network's limit.
+fn limit(limiter: &mut Limiter, batch: &mut Batch, counters: &Counters) {
+    let now = limiter.now();
+    for Exchange { packet, source, out, answered } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
+        match limiter.judge(now, source.ip(), packet, &out[..*answered]) {
+            Verdict::Send => continue,
+            Verdict::Cut => *answered = peek::cut(out, *answered),
+            Verdict::Drop => *answered = 0,
+        }
+        counters.add(|t| &t.limited, 1);
+    }
+}

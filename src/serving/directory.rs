@@ -1,0 +1,58 @@
+//! From a name to the zone that answers it: the one with the longest origin that the name is at or below.
+
+use std::sync::Arc;
+
+use super::ZoneServing;
+use crate::name::NameRef;
+use crate::snapshot::sought::{HashKey, Sought};
+
+/// Where each zone stands in the list of zones.
+#[derive(Debug)]
+pub struct Directory {
+    /// Sorted by hash, for binary search; origins of the same hash stand side by side.
+    by_hash: Vec<(u64, u32)>,
+    /// Which numbers of labels origins have, as bits: others need not be looked for.
+    depths: u128,
+}
+
+impl Directory {
+    /// Over these zones.
+    pub fn of(key: HashKey, zones: &[Arc<ZoneServing>]) -> Directory {
+        let mut depths = 0;
+        let mut by_hash: Vec<_> = zones
+            .iter()
+            .enumerate()
+            .map(|(index, zone)| {
+                let sought = Sought::new(key, zone.content.origin.as_ref());
+                depths |= 1 << sought.label_count();
+                (sought.hash_above(0), index as u32)
+            })
+            .collect();
+        by_hash.sort_unstable();
+        Directory { by_hash, depths }
+    }
+
+    /// The zone that `sought` without at least `skip` labels is in, given the list that the directory was made over.
+    pub fn find<'z>(&self, zones: &'z [Arc<ZoneServing>], sought: &Sought, skip: usize) -> Option<&'z ZoneServing> {
+        self.find_index(zones, sought, skip).map(|index| &*zones[index])
+    }
+
+    /// Where the zone of this very origin stands in the list.
+    pub fn position(&self, zones: &[Arc<ZoneServing>], origin: NameRef<'_>, key: HashKey) -> Option<usize> {
+        self.find_index(zones, &Sought::new(key, origin), 0)
+            .filter(|index| zones[*index].content.origin.as_ref() == origin)
+    }
+
+    fn find_index(&self, zones: &[Arc<ZoneServing>], sought: &Sought, skip: usize) -> Option<usize> {
+        (skip..=sought.label_count()).find_map(|skip| {
+            if self.depths >> (sought.label_count() - skip) & 1 == 0 {
+                return None;
+            }
+            let hash = sought.hash_above(skip);
+            let first = self.by_hash.partition_point(|(known, _)| *known < hash);
+            self.by_hash[first..].iter().take_while(|(known, _)| *known == hash).map(|(_, index)| *index as usize).find(
+                |index| zones[*index].content.origin.as_ref().as_wire().eq_ignore_ascii_case(sought.wire_above(skip)),
+            )
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! The one function that answers: from a view, a name and a type to what is put into an answer.
+
+use super::{View, ZoneServing};
+use crate::name::MAX_NAME;
+use crate::rr::RrType;
+use crate::snapshot::Snapshot;
+use crate::snapshot::answer::{Owner, Rcode, Section, Sink, Spot};
+use crate::snapshot::emit::target_of;
+use crate::snapshot::lookup::{Found, Match};
+use crate::snapshot::node::WireSet;
+use crate::snapshot::sought::Sought;
+
+/// How many aliases an answer follows; the client goes on from there.
+pub const MAX_ALIASES: usize = 16;
+
+/// How ANY is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyPolicy {
+    /// With one RRset (RFC 8482 §4.1).
+    One,
+    /// With all of them.
+    All,
+}
+
+/// What the header of an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// The response code.
+    pub rcode: Rcode,
+    /// Whether the answer is authoritative.
+    pub authoritative: bool,
+}
+
+impl<'s> View<'s> {
+    /// The zone that `sought` is answered from, and what of it the client gets. A DS RRset is the parent's (RFC 4035
+    /// §3.1.4.1): at the origin of a zone whose parent is served as well it is answered from there.
+    fn zone(self, sought: &Sought, rtype: RrType) -> Option<(&'s ZoneServing, &'s Snapshot)> {
+        let find = |skip| self.serving.directory.find(&self.serving.zones, sought, skip);
+        let mut zone = find(0)?;
+        if rtype == RrType::DS && zone.content.origin.as_ref().len() == sought.len() && sought.label_count() > 0 {
+            zone = find(1).unwrap_or(zone);
+        }
+        Some((zone, zone.snapshot(self.region)))
+    }
+
+    /// Puts the answer to `sought` and `rtype` into `sink`; `sought` is the last name of the chain afterwards.
+    pub fn resolve(self, sought: &mut Sought, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> Heading {
+        let Some((mut zone, mut snapshot)) = self.zone(sought, rtype) else {
+            return Heading { rcode: Rcode::REFUSED, authoritative: false };
+        };
+        sink.enter(zone.scope(), sought);
+        let mut seen = [0; MAX_ALIASES];
+        for aliases in 0.. {
+            let alias = match snapshot.lookup(sought, rtype) {
+                Found::Alias(_, set) => sink.put(Section::Answer, Owner::Sought, set).map(|spot| (spot, set)),
+                Found::Redirection { skip, set } => match redirect(snapshot, sought, skip, set, sink) {
+                    Ok(spot) => spot.map(|spot| (spot, set)),
+                    Err(rcode) => return Heading { rcode, authoritative: true },
+                },
+                found => {
+                    let rcode = finish(snapshot, sought, found, any, sink);
+                    let referred = matches!(found, Found::Referral { .. });
+                    return Heading { rcode, authoritative: aliases > 0 || !referred };
+                }
+            };
+            let done = Heading { rcode: Rcode::NOERROR, authoritative: true };
+            // Without room for the alias there is none for what follows.
+            let Some((spot, set)) = alias else { return done };
+            seen[aliases] = sought.hash_above(0);
+            if set.rtype() == RrType::CNAME && !step_to_target(self, snapshot, set, sought) {
+                return done;
+            }
+            if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
+                return done;
+            }
+            sink.follow(spot, sought);
+            match self.zone(sought, rtype) {
+                Some(next) => (zone, snapshot) = next,
+                None => return done,
+            }
+            sink.enter(zone.scope(), sought);
+        }
+        unreachable!("the loop ends at the greatest number of aliases")
+    }
+}
+
+/// Looks for the target of a CNAME from here on.
+fn step_to_target(view: View<'_>, snapshot: &Snapshot, set: WireSet<'_>, sought: &mut Sought) -> bool {
+    let mut buffer = [0; 2 * MAX_NAME];
+    target_of(set, snapshot.origin(), &mut buffer).is_some_and(|name| sought.set(view.serving.key, name.as_wire()))
+}
+
+/// Puts in a DNAME and the CNAME made from it, and looks for the substitute from here on (RFC 6672 §3.2).
+fn redirect<'s>(
+    snapshot: &Snapshot,
+    sought: &mut Sought,
+    skip: usize,
+    set: WireSet<'s>,
+    sink: &mut impl Sink<'s>,
+) -> Result<Option<Spot>, Rcode> {
+    let mut buffer = [0; 2 * MAX_NAME];
+    let owner_len = sought.wire_above(skip).len();
+    if sink.put(Section::Answer, Owner::Ancestor(owner_len), set).is_none() {
+        return Ok(None);
+    }
+    let Some(target) = target_of(set, snapshot.origin(), &mut buffer) else { return Err(Rcode::SERVFAIL) };
+    let owner = sought.name().ancestors().nth(skip).unwrap_or(sought.name());
+    let Ok(substitute) = sought.name().replace_suffix(owner, target) else { return Err(Rcode::YXDOMAIN) };
+    let spot = sink.put_synthesized(substitute.as_ref(), set.ttl());
+    sought.set(snapshot.key(), substitute.as_ref().as_wire());
+    Ok(spot)
+}
+
+/// Puts in what ends an answer.
+fn finish<'s>(
+    snapshot: &'s Snapshot,
+    sought: &Sought,
+    found: Found<'s>,
+    any: AnyPolicy,
+    sink: &mut impl Sink<'s>,
+) -> Rcode {
+    match found {
+        Found::Data(_, set) => {
+            if let Some(spot) = sink.put(Section::Answer, Owner::Sought, set) {
+                put_addresses(snapshot, set, spot, false, sink);
+            }
+            Rcode::NOERROR
+        }
+        Found::All(found) => {
+            if !put_all(found, any, sink) {
+                put_soa(snapshot, sink);
+            }
+            Rcode::NOERROR
+        }
+        Found::Referral { skip, servers, .. } => {
+            let owner = Owner::Ancestor(sought.wire_above(skip).len());
+            if let Some(spot) = sink.put(Section::Authority, owner, servers) {
+                put_addresses(snapshot, servers, spot, true, sink);
+            }
+            Rcode::NOERROR
+        }
+        Found::NoData(_) => {
+            put_soa(snapshot, sink);
+            Rcode::NOERROR
+        }
+        Found::NameError { .. } => {
+            put_soa(snapshot, sink);
+            Rcode::NXDOMAIN
+        }
+        Found::Alias(..) | Found::Redirection { .. } => Rcode::NOERROR,
+    }
+}
+
+fn put_soa<'s>(snapshot: &'s Snapshot, sink: &mut impl Sink<'s>) {
+    sink.put(Section::Authority, Owner::Ancestor(snapshot.origin().len()), snapshot.negative_soa());
+}
+
+/// Puts in the RRsets of a name that was asked for ANY; whether there were any.
+fn put_all<'s>(found: Match<'s>, any: AnyPolicy, sink: &mut impl Sink<'s>) -> bool {
+    let mut none = true;
+    for set in found.node.sets() {
+        none = false;
+        sink.put(Section::Answer, Owner::Sought, set);
+        if any == AnyPolicy::One {
+            break;
+        }
+    }
+    !none
+}
+
+/// Puts in the addresses that an RRset's names lead to: required ones first, so that they are the last to be cut.
+fn put_addresses<'s>(snapshot: &'s Snapshot, set: WireSet<'s>, spot: Spot, referral: bool, sink: &mut impl Sink<'s>) {
+    for required in [true, false] {
+        for link in set.links().filter(|link| link.node != 0 && (referral && link.required) == required) {
+            for address in
+                snapshot.node_at(link.node).sets().filter(|set| matches!(set.rtype(), RrType::A | RrType::AAAA))
+            {
+                sink.put(Section::Additional { required }, Owner::Within(spot, link.name_at), address);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A name that is looked for: in lower case, with the hash of every ancestor at hand.
+
+use crate::name::{MAX_NAME, NameRef};
+
+/// The key of the hash over names: drawn once a process, so that nobody can make names that collide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashKey {
+    seed: u64,
+    factor: u64,
+}
+
+impl HashKey {
+    /// A key from random octets.
+    pub fn new(random: [u8; 16]) -> HashKey {
+        let number = u128::from_le_bytes(random);
+        HashKey { seed: number as u64, factor: (number >> 64) as u64 | 1 }
+    }
+
+    /// The hash of the root name.
+    pub(super) fn root(self) -> u64 {
+        self.seed
+    }
+
+    /// The hash of a name from that of its parent and its first label (in lower case, with the length octet).
+    pub(super) fn extend(self, parent: u64, label: &[u8]) -> u64 {
+        let mut hash = parent;
+        let mut chunks = label.chunks_exact(8);
+        for chunk in &mut chunks {
+            hash = self.fold(hash, u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
+        }
+        let mut last = [0; 8];
+        last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+        self.fold(hash, u64::from_le_bytes(last))
+    }
+
+    /// The hash of a whole name in lower case.
+    pub(super) fn of(self, name: NameRef<'_>) -> u64 {
+        let mut labels = [&[][..]; 128];
+        let mut count = 0;
+        let mut rest = name.as_wire();
+        while rest[0] != 0 {
+            let (label, tail) = rest.split_at(1 + rest[0] as usize);
+            labels[count] = label;
+            count += 1;
+            rest = tail;
+        }
+        labels[..count].iter().rev().fold(self.root(), |hash, label| self.extend(hash, label))
+    }
+
+    fn fold(self, hash: u64, word: u64) -> u64 {
+        let product = u128::from(hash ^ word) * u128::from(self.factor);
+        (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(29)
+    }
+}
+
+/// A name that is looked for.
+pub struct Sought {
+    wire: [u8; MAX_NAME],
+    len: u8,
+    labels: u8,
+    starts: [u8; 128],
+    hashes: [u64; 128],
+}
+
+impl Sought {
+    /// The name at the start of `octets`, which may go on behind it; none if no uncompressed name stands there.
+    pub fn read(key: HashKey, octets: &[u8]) -> Option<Sought> {
+        let mut sought = Sought { wire: [0; MAX_NAME], len: 0, labels: 0, starts: [0; 128], hashes: [0; 128] };
+        sought.set(key, octets).then_some(sought)
+    }
+
+    /// A name to look for.
+    pub fn new(key: HashKey, name: NameRef<'_>) -> Sought {
+        match Sought::read(key, name.as_wire()) {
+            Some(sought) => sought,
+            None => unreachable!("a name is a name"),
+        }
+    }
+
+    /// Looks for another name from here on; `false`, with the name undefined, if no uncompressed name stands there.
+    pub fn set(&mut self, key: HashKey, octets: &[u8]) -> bool {
+        let (mut at, mut labels) = (0, 0);
+        loop {
+            let Some(&len) = octets.get(at) else { return false };
+            if len == 0 {
+                break;
+            }
+            if len > 63 || labels == 127 {
+                return false;
+            }
+            self.starts[labels] = at as u8;
+            labels += 1;
+            at += 1 + len as usize;
+            if at >= MAX_NAME {
+                return false;
+            }
+        }
+        self.len = at as u8 + 1;
+        self.labels = labels as u8;
+        self.starts[labels] = at as u8;
+        for (folded, octet) in self.wire[..=at].iter_mut().zip(octets) {
+            *folded = octet.to_ascii_lowercase();
+        }
+        self.hashes[labels] = key.root();
+        for i in (0..labels).rev() {
+            let label = &self.wire[self.starts[i] as usize..self.starts[i + 1] as usize];
+            self.hashes[i] = key.extend(self.hashes[i + 1], label);
+        }
+        true
+    }
+
+    /// The name, in lower case.
+    pub fn name(&self) -> NameRef<'_> {
+        NameRef::trusted(self.wire_above(0))
+    }
+
+    /// How many octets the name has.
+    #[allow(clippy::len_without_is_empty, reason = "no name is empty: the root has one octet")]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// How many labels the name has, without the root's.
+    pub fn label_count(&self) -> usize {
+        self.labels as usize
+    }
+
+    /// The octets of the name without its first `skip` labels, in lower case.
+    pub(crate) fn wire_above(&self, skip: usize) -> &[u8] {
+        &self.wire[self.starts[skip] as usize..self.len as usize]
+    }
+
+    /// The hash of the name without its first `skip` labels.
+    pub(crate) fn hash_above(&self, skip: usize) -> u64 {
+        self.hashes[skip]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Name;
+
+    #[test]
+    fn every_ancestor_has_the_hash_it_has_alone() {
+        let key = HashKey::new([7; 16]);
+        for text in [".", "a.", "WWW.wiki.example.", "a-label-of-more-than-eight.octets.x.", &"a.".repeat(127)] {
+            let name = Name::absolute(text).unwrap();
+            let sought = Sought::new(key, name.as_ref());
+            for (skip, ancestor) in name.as_ref().ancestors().enumerate() {
+                let lower = ancestor.to_lowercase();
+                assert_eq!(sought.wire_above(skip), lower.as_ref().as_wire());
+                assert_eq!(sought.hash_above(skip), key.of(lower.as_ref()), "{text} without {skip}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_looked_for() {
+        let key = HashKey::new([7; 16]);
+        let long = [&[63; 64][..], &[63; 64], &[63; 64], &[63; 64], &[0]].concat();
+        for octets in [&b""[..], b"\x03ab", b"\xC0\x0c", b"\x01a\xC0\x0c", b"\x40", &long, &[1; 300]] {
+            assert!(Sought::read(key, octets).is_none(), "{octets:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! How two zones differ, RRset by RRset.
+
+use std::cmp::Ordering;
+
+use crate::rr::RrType;
+use crate::zone::rrsets::{Rrset, Zone};
+
+/// An RRset that is not the same in both zones; at least one side is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'a> {
+    /// What it was.
+    pub before: Option<Rrset<'a>>,
+    /// What it is.
+    pub after: Option<Rrset<'a>>,
+}
+
+impl<'a> Difference<'a> {
+    /// The RRset on whichever side there is one.
+    pub fn either(self) -> Rrset<'a> {
+        match self.after.or(self.before) {
+            Some(set) => set,
+            None => unreachable!("a difference has a side"),
+        }
+    }
+}
+
+/// The differences in canonical order. A SOA that differs in nothing but its serial is none: the serial that is
+/// published is not the text's.
+pub fn diff<'a>(before: &'a Zone, after: &'a Zone) -> impl Iterator<Item = Difference<'a>> {
+    let mut old = before.rrsets().peekable();
+    let mut new = after.rrsets().peekable();
+    std::iter::from_fn(move || {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => a.owner.cmp(&b.owner).then(a.rtype.cmp(&b.rtype)),
+        };
+        let before = order.is_le().then(|| old.next()).flatten();
+        let after = order.is_ge().then(|| new.next()).flatten();
+        Some(Difference { before, after })
+    })
+    .filter(|difference| !matches!(difference, Difference { before: Some(a), after: Some(b) } if alike(*a, *b)))
+}
+
+fn alike(a: Rrset<'_>, b: Rrset<'_>) -> bool {
+    a.same_as(b) || a.rtype == RrType::SOA && a.ttl == b.ttl && without_serials(a) == without_serials(b)
+}
+
+/// The data of SOA records without the four octets of the serial, which is the first of five numbers at the end.
+fn without_serials(set: Rrset<'_>) -> Vec<(&[u8], &[u8])> {
+    set.rdatas()
+        .map(|rdata| {
+            let (front, numbers) = rdata.split_at(rdata.len().saturating_sub(20));
+            (front, numbers.get(4..).unwrap_or_default())
+        })
+        .collect()
+}

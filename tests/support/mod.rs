@@ -1,0 +1,11 @@
+//! What integration tests share. Each takes what it needs of it.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+pub mod blast;
+pub mod both_ways;
+pub mod client;
+pub mod compare;
+pub mod dns;
+pub mod generate;
+pub mod lab;
+pub mod message;
