@@ -61,7 +61,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "core",
-        modules: &["zone", "snapshot", "serving", "gate", "exposure", "profile", "drain", "failover"],
+        modules: &["zone", "snapshot", "serving", "gate", "door", "exposure", "profile", "drain", "failover"],
         ordered: true,
         crates: Allowed::Only(&["foldhash", "serde", "sha2", "siphasher", "thiserror"]),
         std: PURE_STD,
@@ -217,6 +217,8 @@ struct Scan {
     module: Vec<String>,
     paths: Vec<Named>,
     macros: BTreeSet<String>,
+    /// The next path is that of an item of a type in angle brackets.
+    within_type: bool,
     /// The modules declared under `#[cfg(test)]`.
     test_modules: Vec<String>,
 }
@@ -268,6 +270,7 @@ impl Scan {
 
     /// The paths among tokens that are not parsed: those of a macro call, a macro definition or an attribute.
     fn tokens(&mut self, mut at: Cursor<'_>) {
+        let mut closes_type = false;
         while !at.eof() {
             if let Some((inside, _, _, after)) = at.any_group() {
                 self.tokens(inside);
@@ -275,8 +278,11 @@ impl Scan {
             } else if let Some((first, after)) = at.ident() {
                 at = self.path_tokens(vec![first.to_string()], false, after);
             } else if let Some((first, after)) = double_colon(at).and_then(Cursor::ident) {
-                at = self.path_tokens(vec![first.to_string()], true, after);
+                // What follows a type in angle brackets is an item of it.
+                at = if closes_type { after } else { self.path_tokens(vec![first.to_string()], true, after) };
+                closes_type = false;
             } else {
+                closes_type = at.punct().is_some_and(|(punct, _)| punct.as_char() == '>');
                 at = at.token_tree().expect("not at the end").1;
             }
         }
@@ -384,9 +390,16 @@ impl<'ast> Visit<'ast> for Scan {
         self.name(&[item.ident.to_string()], true);
     }
 
+    fn visit_qself(&mut self, qself: &'ast syn::QSelf) {
+        visit::visit_qself(self, qself);
+        // The path of `<T>::f` comes next: `::f`, which is no crate.
+        self.within_type = qself.position == 0;
+    }
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let segments: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        if segments.len() > 1 || path.leading_colon.is_some() {
+        let within_type = std::mem::take(&mut self.within_type);
+        if !within_type && (segments.len() > 1 || path.leading_colon.is_some()) {
             self.name(&segments, path.leading_colon.is_some());
         }
         visit::visit_path(self, path);
@@ -464,6 +477,7 @@ fn every_kind_of_breach_is_caught() {
         ("zone::text", "use tokio::net::UdpSocket;", "the crate `tokio`"),
         ("zone::text", "use tokio;", "the crate `tokio`"),
         ("zone::text", "use ::unheard_of::Thing;", "the crate `unheard_of`"),
+        ("zone::text", "fn f() { <::unheard_of::T>::f() }", "the crate `unheard_of`"),
         ("zone::text", "extern crate tokio as t;", "the crate `tokio`"),
         ("zone::text", "#[tokio::main] async fn f() {}", "the crate `tokio`"),
         ("store", "use clap::Parser;", "the crate `clap`"),
@@ -484,6 +498,7 @@ fn what_is_right_is_let_through() {
         ("zone::text", "mod inner { use super::*; use super::super::rrsets::Zone; }"),
         ("zone::text", "#[derive(serde::Serialize)] pub(crate) struct S { fs: u8 } fn f(s: S) -> u8 { s.fs }"),
         ("zone::text", "fn f() { u16::from_str_radix(\"1\", 10).map(Vec::with_capacity); Self::new::<u8>() }"),
+        ("zone::text", "fn f() { a.any(<[u8]>::is_empty); m!(<[u8]>::is_empty, <u8>::MAX) }"),
         ("snapshot", "use crate::zone::rrsets::Zone;"),
         ("snapshot", "fn f() { let env = 1; m!(env, x: u8, a::b) }"),
         ("cli", "use crate::{store::Store, zone, daemon}; use std::process::exit; use tokio::net::UnixStream;"),

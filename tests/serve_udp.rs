@@ -5,9 +5,10 @@ mod support;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use support::blast::Blast;
+use support::blast::{Blast, Echo};
 use support::dns::{Client, REFUSED, listeners, query, udp_client};
 use understudy::door::Candidate;
 use understudy::serve::rrl::RateLimit;
@@ -140,4 +141,20 @@ fn answers_over_the_rate_limit_are_held_back_and_tcp_is_not_limited() {
     assert!((100..150).contains(&whole.len()), "{}", whole.len());
     assert_eq!(tally.limited as usize, usize::from(QUERIES) - whole.len());
     assert_eq!(cut.len(), tally.limited as usize / 2);
+}
+
+#[test]
+fn the_load_sees_a_single_answer_lost() {
+    let server = Echo::start_lossy(50);
+    let blast = Blast { target: server.address, rate: 5_000, queries: vec![query(0)], rounds: 1 };
+    let busy = || server.seen.load(Ordering::Acquire) < 100;
+    let outcome = blast.run(
+        |_, _| true,
+        |_| {
+            while busy() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        },
+    );
+    assert_eq!((outcome.lost, outcome.answered + 1), (1, outcome.sent));
 }

@@ -1,5 +1,6 @@
 //! A writer is killed at random points, again and again: what it was told is written is there, and nothing is half there.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,18 +11,22 @@ use tempfile::TempDir;
 use understudy::name::Name;
 use understudy::serial::Serial;
 use understudy::store::Store;
+use understudy::store::files::Kept;
 use understudy::store::journal::{Actor, Entry, Journal, Publication, Sequence};
-use understudy::store::texts::{Role, Source};
+use understudy::store::texts::{Part, Role};
 use understudy::time::Timestamp;
 
 const DIRECTORY: &str = "UNDERSTUDY_TEST_WRITER";
 const STREAM: &str = "wiki.example";
 
-fn sources(generation: u64) -> Vec<Source> {
-    let source = |role, path: &str, text: String| Source { role, path: path.into(), octets: text.into_bytes() };
+fn parts(generation: u64) -> Vec<Part> {
+    let part = |role, path: &str, text: String| {
+        let files = BTreeMap::from([(path.to_owned(), text.into_bytes().into())]);
+        Part { role, kept: Kept { root: path.into(), files, ..Kept::default() } }
+    };
     vec![
-        source(Role::Common, "wiki.zone", format!("common {generation}\n").repeat(500)),
-        source(Role::Site("knams".into()), "wiki.knams.zone", format!("site {generation}\n")),
+        part(Role::Common("knams".into()), "wiki.zone", format!("common {generation}\n").repeat(500)),
+        part(Role::Site("knams".into()), "wiki.knams.zone", format!("site {generation}\n")),
     ]
 }
 
@@ -35,7 +40,7 @@ fn write_for_ever(dir: &Path) -> ! {
     loop {
         let generation = expected.unwrap_or(0) + 1;
         let holder = format!("plan {generation}");
-        let live = store.texts().keep(&holder, zone.as_ref(), &sources(generation)).unwrap();
+        let live = store.texts().keep(&holder, zone.as_ref(), &parts(generation)).unwrap();
         let publication = Publication {
             zone: zone.clone(),
             expected,
@@ -94,10 +99,10 @@ fn killed_at_any_point_it_goes_on_from_the_last_row() {
         assert_eq!((row.generation, &row.event, &row.effects), (n, &json!({"n": n}), &json!([n])));
         assert_eq!((&row.state["n"], &zone.routing), (&json!(n), &json!({"generation": n})));
         assert!(last_serial.is_none_or(|last| zone.serial.is_above(last)), "{last_serial:?} → {}", zone.serial);
-        assert_eq!(store.texts().bundle(zone.live).unwrap().unwrap().sources, sources(n));
+        assert_eq!(store.texts().bundle(zone.live).unwrap().unwrap().parts, parts(n));
         if n > 1 {
             let previous = zone.previous.expect("the texts changed");
-            assert_eq!(store.texts().bundle(previous).unwrap().unwrap().sources, sources(n - 1));
+            assert_eq!(store.texts().bundle(previous).unwrap().unwrap().parts, parts(n - 1));
         }
         (last_serial, last_sequence) = (Some(zone.serial), row.sequence);
     }

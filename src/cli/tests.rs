@@ -231,7 +231,8 @@ fn failovers_are_shown() {
 #[test]
 fn reloads_are_shown() {
     let zone = |zone: &str, outcome| ZoneReload { name: name(zone), outcome };
-    let published = ReloadOutcome::Published { generation: 3, serial: 9, added: 1, removed: 0, changed: 2 };
+    let published =
+        ReloadOutcome::Published { generation: 3, serial: 9, added: 1, removed: 0, changed: 2, findings: Vec::new() };
     let refused =
         ReloadOutcome::Refused { findings: vec![finding("zone.blast-radius", Verdict::Block, &["a.b.", "c.b."])] };
     let kept =

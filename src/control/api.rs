@@ -249,6 +249,9 @@ pub enum ReloadOutcome {
         removed: usize,
         /// How many RRsets differ.
         changed: usize,
+        /// What the gates said that is worth knowing: the names that are gone, above all.
+        #[serde(default)]
+        findings: Vec<Finding>,
     },
     /// A gate stopped the new content; the former one is served on.
     Refused {

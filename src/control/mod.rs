@@ -1,7 +1,6 @@
 //! How operators reach a running daemon: HTTP over a Unix socket in the state directory.
 //!
-//! `api` is what is said, `server` hands each request to the daemon,
-//! `client` asks from the command line.
+//! `api` is what is said, `server` hands each request to the daemon, `client` asks from the command line.
 
 pub mod api;
 pub mod client;

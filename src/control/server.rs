@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::api::{Actor, FailoverRequest, Failure, ReloadRequest, Request, Response};
 use super::{Answer, Call, SOCKET};
+use crate::store::Store;
 
 /// The most octets of a request's body.
 const MAX_BODY: usize = 64 * 1024;
@@ -77,13 +78,13 @@ impl From<SocketError> for Failure {
     }
 }
 
-/// Binds the control socket in the directory of an open store: for its owner alone (0600), or for the members of `group`,
-/// too (0660, and 0710 for the directory, which they may pass through but not list).
+/// Binds the control socket in the directory of `store`: for its owner alone (0600), or for the members of `group`, too
+/// (0660, and they may pass through the directory). None for a store in memory.
 ///
-/// A socket that is there already was left by a daemon that ended without cleaning up: a live one would have the
-/// store open.
+/// A socket that is there already was left by a daemon that ended without cleaning up: a live one would hold the store.
 /// Call it within a tokio runtime.
-pub fn bind(dir: &Path, group: Option<&str>) -> Result<ControlSocket, SocketError> {
+pub fn bind(store: &Store, group: Option<&str>) -> Result<Option<ControlSocket>, SocketError> {
+    let Some(dir) = store.path().and_then(Path::parent) else { return Ok(None) };
     let gid = match group {
         Some(name) => match nix::unistd::Group::from_name(name) {
             Ok(Some(group)) => Some(group.gid.as_raw()),
@@ -92,8 +93,7 @@ pub fn bind(dir: &Path, group: Option<&str>) -> Result<ControlSocket, SocketErro
         None => None,
     };
     let path = dir.join(SOCKET);
-    let bound = bind_at(dir, &path, gid);
-    bound.map_err(|error| SocketError::Unusable { path, error })
+    bind_at(dir, &path, gid).map(Some).map_err(|error| SocketError::Unusable { path, error })
 }
 
 fn bind_at(dir: &Path, path: &Path, gid: Option<u32>) -> io::Result<ControlSocket> {
@@ -101,15 +101,17 @@ fn bind_at(dir: &Path, path: &Path, gid: Option<u32>) -> io::Result<ControlSocke
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Nobody else can enter the directory until the socket's own rights are set.
     let listener = UnixListener::bind(path)?;
     let file = SocketFile(path.into());
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     if let Some(gid) = gid {
         chown(path, None, Some(gid))?;
         std::fs::set_permissions(path, Permissions::from_mode(0o660))?;
-        chown(dir, None, Some(gid))?;
-        std::fs::set_permissions(dir, Permissions::from_mode(0o710))?;
+        let mode = dir.metadata()?.permissions().mode();
+        if mode & 0o001 == 0 {
+            chown(dir, None, Some(gid))?;
+            std::fs::set_permissions(dir, Permissions::from_mode(mode & 0o7777 | 0o010))?;
+        }
     }
     Ok(ControlSocket { listener, file })
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::api::*;
 use super::server::{SocketError, bind};
 use super::{Call, SOCKET, client};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
@@ -29,7 +29,7 @@ fn daemon() -> Daemon {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("var");
     let store = Store::open(Some(&dir)).unwrap();
-    let socket = bind(&dir, None).unwrap();
+    let socket = bind(&store, None).unwrap().unwrap();
     let (sender, calls) = mpsc::channel(4);
     let serving = tokio::spawn(async move {
         let _store = store;
@@ -104,7 +104,7 @@ async fn a_daemon_that_stops_says_so() {
     let failure = client::call(&daemon.dir, &Request::Status).await.unwrap_err();
     assert!(failure.what.starts_with("no understudy is running on the state directory"), "{failure}");
     assert!(failure.try_next.contains("`understudy serve`"), "{failure}");
-    drop(Store::open(Some(&daemon.dir)));
+    Store::open(Some(&daemon.dir)).unwrap();
 }
 
 /// What a client of another making sends, and how the answer has to begin.
@@ -147,16 +147,21 @@ async fn odd_requests_are_refused_without_reaching_the_daemon() {
 async fn directory_and_socket_are_private() {
     let daemon = daemon();
     assert_eq!((mode(&daemon.dir), mode(&daemon.dir.join(SOCKET))), (0o700, 0o600));
+    for file in daemon.dir.read_dir().unwrap() {
+        let path = file.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{} is private", path.display());
+    }
+    assert!(bind(&Store::open(None).unwrap(), None).unwrap().is_none(), "state in memory has no directory");
 
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("var");
-    let _store = Store::open(Some(&dir)).unwrap();
-    assert!(matches!(bind(&dir, Some("no-such-group-here")), Err(SocketError::NoSuchGroup(_))));
+    let store = Store::open(Some(&dir)).unwrap();
+    assert!(matches!(bind(&store, Some("no-such-group-here")), Err(SocketError::NoSuchGroup(_))));
 
-    // A group that we are in: any of its members may connect, and pass through the directory.
+    // A group that we are in: its members may connect, and pass through the directory without listing it.
     let gid = nix::unistd::getegid();
     let group = nix::unistd::Group::from_gid(gid).unwrap().unwrap();
-    let socket = bind(&dir, Some(&group.name)).unwrap();
+    let socket = bind(&store, Some(&group.name)).unwrap().unwrap();
     assert_eq!((mode(&dir), mode(socket.path())), (0o710, 0o660));
     assert_eq!(socket.path().metadata().unwrap().gid(), gid.as_raw());
 }
@@ -164,7 +169,10 @@ async fn directory_and_socket_are_private() {
 #[tokio::test]
 async fn a_live_daemon_is_left_alone_and_a_dead_ones_socket_replaced() {
     let mut live = daemon();
-    assert!(Store::open(Some(&live.dir)).is_err());
+    let taken = Store::open(Some(&live.dir)).unwrap_err();
+    assert!(matches!(taken, StoreError::InUse { .. }), "{taken}");
+    let failure = Failure::from(taken);
+    assert!(failure.what.contains(&format!("in use by process {}", std::process::id())), "{failure}");
     let answer = async { live.calls.recv().await.unwrap().answer.send(Ok(Response::Status(status()))).unwrap() };
     assert!(tokio::join!(client::call(&live.dir, &Request::Status), answer).0.is_ok(), "the live one is not disturbed");
 
@@ -174,6 +182,7 @@ async fn a_live_daemon_is_left_alone_and_a_dead_ones_socket_replaced() {
     drop(std::os::unix::net::UnixListener::bind(dir.join(SOCKET)).unwrap());
     let failure = client::call(&dir, &Request::Status).await.unwrap_err();
     assert!(failure.what.starts_with("no understudy is running"), "{failure}");
-    let socket = bind(&dir, None).unwrap();
+    let store = Store::open(Some(&dir)).unwrap();
+    let socket = bind(&store, None).unwrap().unwrap();
     UnixStream::connect(socket.path()).await.unwrap();
 }

@@ -1,10 +1,7 @@
 //! From a zone's texts, wherever they come from, to what each of its sites would answer.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use serde_json::{Value, json};
 
 use super::setup::{SiteSpec, ZoneSpec};
 use crate::name::Name;
@@ -12,7 +9,7 @@ use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
 use crate::snapshot::compile::Shape;
 use crate::store::files::{FileSources, Kept, KeptSources};
-use crate::store::texts::{Bundle, Role, Source as KeptSource};
+use crate::store::texts::{Bundle, Part, Role};
 use crate::zone::check::{Limits, check};
 use crate::zone::diagnostic::{Diagnostic, Severity};
 use crate::zone::reader::{Source, Sources, read};
@@ -50,44 +47,17 @@ pub struct SiteTexts {
 }
 
 impl SiteTexts {
-    /// The files as the store keeps them.
-    pub fn to_sources(&self, site: &str) -> Vec<KeptSource> {
-        let files: BTreeMap<_, _> = self.common.iter().chain(&self.own).flat_map(|kept| &kept.files).collect();
-        let source = |(path, octets): (&String, &Arc<[u8]>)| KeptSource {
-            role: Role::Site(site.into()),
-            path: path.clone(),
-            octets: octets.to_vec(),
-        };
-        files.into_iter().map(source).collect()
+    /// The texts as the store keeps them.
+    pub fn into_parts(self, site: &str) -> impl Iterator<Item = Part> {
+        let common = self.common.map(|kept| Part { role: Role::Common(site.into()), kept });
+        let own = self.own.map(|kept| Part { role: Role::Site(site.into()), kept });
+        common.into_iter().chain(own)
     }
 
-    /// Which of the files is whose, and which inclusion led to which: what the journal keeps beside the bundle.
-    pub fn to_value(&self) -> Value {
-        let kept = |kept: &Option<Kept>| {
-            kept.as_ref().map(|kept| {
-                let included = kept.included.iter().map(|((from, path), file)| json!([from, path, file]));
-                json!({ "root": kept.root, "included": included.collect::<Vec<_>>() })
-            })
-        };
-        json!({ "common": kept(&self.common), "own": kept(&self.own) })
-    }
-
-    /// The texts of `site` as the store and the journal kept them.
-    pub fn from_kept(site: &str, value: &Value, bundle: &Bundle) -> SiteTexts {
-        let role = Role::Site(site.into());
-        let of_site = bundle.sources.iter().filter(|source| source.role == role);
-        let files: BTreeMap<String, Arc<[u8]>> =
-            of_site.map(|source| (source.path.clone(), source.octets.clone().into())).collect();
-        let kept = |value: &Value| {
-            let text = |value: &Value| value.as_str().map(str::to_owned);
-            let triple = |value: &Value| Some(((text(&value[0])?, text(&value[1])?), text(&value[2])?));
-            Some(Kept {
-                root: text(&value["root"])?,
-                files: files.clone(),
-                included: value["included"].as_array()?.iter().filter_map(triple).collect(),
-            })
-        };
-        SiteTexts { common: kept(&value["common"]), own: kept(&value["own"]) }
+    /// The texts of `site` as the store kept them.
+    pub fn of_bundle(site: &str, bundle: &Bundle) -> SiteTexts {
+        let part = |role: Role| bundle.parts.iter().find(|part| part.role == role).map(|part| part.kept.clone());
+        SiteTexts { common: part(Role::Common(site.into())), own: part(Role::Site(site.into())) }
     }
 
     /// Whether there are none.

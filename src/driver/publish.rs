@@ -10,7 +10,7 @@ use crate::door::Verified;
 use crate::name::Name;
 use crate::serving::ZoneServing;
 use crate::store::journal::{Actor, Entry, Journal, Publication};
-use crate::store::texts::{BundleId, Role};
+use crate::store::texts::BundleId;
 
 /// The texts that the sites of a zone were made of, by site; a site that is not named keeps the texts that it was
 /// published with.
@@ -45,13 +45,13 @@ impl Driver {
         for (origin, texts) in texts {
             let Some(zone) = verified.serving().zone(origin.as_ref()) else { continue };
             let last = published.get(&origin);
-            let (live, paths) = self.keep(&origin, zone, texts, last.map(|row| (row.live, &row.routing)))?;
+            let live = self.keep(&origin, zone, texts, last.map(|row| row.live))?;
             publications.push(Publication {
                 zone: origin,
                 expected: last.map(|row| row.generation),
                 generation,
                 serial: zone.serial,
-                routing: self.routing_value(verified, zone, paths),
+                routing: routing_value(verified, zone),
                 live,
             });
         }
@@ -81,42 +81,33 @@ impl Driver {
         Ok(generation)
     }
 
-    /// Keeps the texts of a zone; sites that bring none keep those that they were last published with. Returns the
-    /// bundle and which of its texts are whose.
+    /// Keeps the texts of a zone; sites that bring none keep those that they were last published with.
     fn keep(
         &self,
         origin: &Name,
         zone: &ZoneServing,
         mut texts: Texts,
-        last: Option<(BundleId, &Value)>,
-    ) -> Result<(BundleId, Value), DriverError> {
+        last: Option<BundleId>,
+    ) -> Result<BundleId, DriverError> {
         let store = self.store.texts();
-        let mut sources = Vec::new();
-        let mut paths = Map::new();
+        let last = last.map(|id| store.bundle(id)).transpose()?.flatten();
+        let mut parts = Vec::new();
         for site in &zone.content.sites {
-            if let Some(texts) = texts.remove(&site.name) {
-                sources.extend(texts.to_sources(&site.name));
-                paths.insert(site.name.clone(), texts.to_value());
-            } else if let Some((bundle, routing)) = last
-                && let Some(bundle) = store.bundle(bundle)?
-            {
-                let role = Role::Site(site.name.clone());
-                sources.extend(bundle.sources.into_iter().filter(|source| source.role == role));
-                paths.insert(site.name.clone(), routing["texts"][&site.name].clone());
-            }
+            let kept = texts.remove(&site.name);
+            let kept = kept.or_else(|| last.as_ref().map(|bundle| SiteTexts::of_bundle(&site.name, bundle)));
+            parts.extend(kept.into_iter().flat_map(|kept| kept.into_parts(&site.name)));
         }
-        let id = store.keep(HOLDER, origin.as_ref(), &sources)?;
-        Ok((id, Value::Object(paths)))
+        Ok(store.keep(HOLDER, origin.as_ref(), &parts)?)
     }
+}
 
-    /// Routing as the journal keeps it: by the names of regions and sites, which outlive their numbers.
-    fn routing_value(&self, verified: &Verified, zone: &ZoneServing, texts: Value) -> Value {
-        let regions: Map<String, Value> = verified
-            .serving()
-            .regions
-            .iter()
-            .map(|(region, name)| (name.to_owned(), zone.content.site(zone.routing.site(region)).name.clone().into()))
-            .collect();
-        json!({ "regions": regions, "revision": zone.routing.revision, "epoch": zone.content.epoch, "texts": texts })
-    }
+/// Routing as the journal keeps it: by the names of regions and sites, which outlive their numbers.
+fn routing_value(verified: &Verified, zone: &ZoneServing) -> Value {
+    let regions: Map<String, Value> = verified
+        .serving()
+        .regions
+        .iter()
+        .map(|(region, name)| (name.to_owned(), zone.content.site(zone.routing.site(region)).name.clone().into()))
+        .collect();
+    json!({ "regions": regions, "revision": zone.routing.revision, "epoch": zone.content.epoch })
 }

@@ -77,7 +77,7 @@ impl Driver {
     fn restored(&self, spec: &ZoneSpec, row: &Published, bundle: &Bundle) -> Option<Proposal> {
         let mut sites = Vec::new();
         for site in &spec.sites {
-            let texts = SiteTexts::from_kept(&site.name, &row.routing["texts"][&site.name], bundle);
+            let texts = SiteTexts::of_bundle(&site.name, bundle);
             if texts.is_empty() {
                 continue; // The site is new in the configuration: it comes with the first reload.
             }

@@ -22,6 +22,8 @@ use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
 use super::{mmsg, udp};
 
+/// Octets of answers that the kernel is to keep for each worker.
+const SEND_BUFFER: usize = 1 << 20;
 /// How often to look for a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: u32 = 64;
 
@@ -212,6 +214,7 @@ fn bind_udp(address: SocketAddr, settings: &ListenSettings) -> nix::Result<Vec<O
         if setsockopt(&socket, sockopt::RcvBufForce, &settings.receive_buffer).is_err() {
             let _ = setsockopt(&socket, sockopt::RcvBuf, &settings.receive_buffer);
         }
+        let _ = setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER);
         let _ = mmsg::ignore_path_mtu(socket.as_fd(), address.is_ipv6());
         sockets.push(socket);
     }

@@ -11,6 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
+use nix::poll::{PollFd, PollFlags, poll};
+
 use libc::{c_int, cmsghdr, iovec, mmsghdr, msghdr, sockaddr_storage, socklen_t};
 
 /// Datagrams taken in with one call at most.
@@ -19,6 +21,8 @@ pub const BATCH: usize = 32;
 pub const PACKET: usize = 4096;
 /// Octets of the longest answer over UDP.
 pub const ANSWER: usize = 4096;
+/// How long to wait for room in the send buffer, once a batch.
+const SEND_PATIENCE_MS: u8 = 5;
 /// Room for `IPV6_PKTINFO` and `SO_RXQ_OVFL` together.
 const CONTROL: usize = 96;
 
@@ -159,8 +163,8 @@ impl Batch {
         self.overflowed
     }
 
-    /// Sends the answers, each from the address that was asked. Never waits for long: one that the kernel refuses
-    /// twice is left out, and the others are sent all the same.
+    /// Sends the answers, each from the address that was asked. One that the kernel refuses twice is left out, and the
+    /// others are sent all the same; a full send buffer is waited for once, for a few milliseconds.
     pub fn send(&mut self, socket: BorrowedFd<'_>) -> Sent {
         let mut vectors: [iovec; BATCH] = zeroed();
         let mut headers: [mmsghdr; BATCH] = zeroed();
@@ -180,7 +184,8 @@ impl Batch {
             count += 1;
         }
         self.filled = 0;
-        send_all(&mut headers[..count], |headers| {
+        let wait = || _ = poll(&mut [PollFd::new(socket, PollFlags::POLLOUT)], SEND_PATIENCE_MS);
+        send_all(&mut headers[..count], wait, |headers| {
             // SAFETY: as many headers as said; each points to a vector, an address and a control buffer of the stated
             // sizes, all alive and borrowed by nobody else until the call returns.
             let sent = unsafe {
@@ -191,9 +196,10 @@ impl Batch {
     }
 }
 
-/// Sends what `send` will take, one failing header at a time left out after a second attempt.
-fn send_all<H>(headers: &mut [H], mut send: impl FnMut(&mut [H]) -> io::Result<usize>) -> Sent {
-    let (mut next, mut result, mut again) = (0, Sent::default(), true);
+/// Sends what `send` will take, one failing header at a time left out after a second attempt; calls `wait` at most once,
+/// when the send buffer is full.
+fn send_all<H>(headers: &mut [H], wait: impl FnOnce(), mut send: impl FnMut(&mut [H]) -> io::Result<usize>) -> Sent {
+    let (mut next, mut result, mut again, mut wait) = (0, Sent::default(), true, Some(wait));
     while next < headers.len() {
         match send(&mut headers[next..]) {
             Ok(sent) if sent > 0 => {
@@ -202,8 +208,11 @@ fn send_all<H>(headers: &mut [H], mut send: impl FnMut(&mut [H]) -> io::Result<u
                 again = true;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // EAGAIN and ENOBUFS are over when the device has sent something, EPERM (a firewall) and ENETUNREACH
-            // concern one destination. None of them is worth the delay of everybody else's answers.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && wait.is_some() => {
+                wait.take().into_iter().for_each(|wait| wait());
+            }
+            // ENOBUFS passes, EPERM (a firewall) and ENETUNREACH concern one destination. None of them is worth the
+            // delay of everybody else's answers.
             _ if again => again = false,
             _ => {
                 next += 1;
@@ -390,32 +399,68 @@ mod tests {
     use std::net::UdpSocket;
     use std::os::fd::AsFd;
 
+    use nix::sys::socket::{setsockopt, sockopt};
+
     #[test]
     fn a_refused_destination_loses_nobody_elses_answer() {
-        // Each case: which headers the kernel refuses (for ever, or once), and what it should come to.
-        for (refused, once, expected) in [
-            (vec![], false, Sent { sent: 7, failed: 0 }),
-            (vec![0], false, Sent { sent: 6, failed: 1 }),
-            (vec![6], false, Sent { sent: 6, failed: 1 }),
-            (vec![2, 3, 5], false, Sent { sent: 4, failed: 3 }),
-            (vec![2, 5], true, Sent { sent: 7, failed: 0 }),
-            ((0..7).collect(), false, Sent { sent: 0, failed: 7 }),
+        use ErrorKind::{PermissionDenied, WouldBlock};
+        // Which headers the kernel refuses and how, how often, and what it should come to.
+        for (refused, how, times, expected, waits) in [
+            (&[][..], PermissionDenied, 9, Sent { sent: 7, failed: 0 }, 0),
+            (&[0], PermissionDenied, 9, Sent { sent: 6, failed: 1 }, 0),
+            (&[6], PermissionDenied, 9, Sent { sent: 6, failed: 1 }, 0),
+            (&[2, 3, 5], PermissionDenied, 9, Sent { sent: 4, failed: 3 }, 0),
+            (&[2, 5], PermissionDenied, 1, Sent { sent: 7, failed: 0 }, 0),
+            (&[2, 5], WouldBlock, 1, Sent { sent: 7, failed: 0 }, 1),
+            (&[2], WouldBlock, 2, Sent { sent: 7, failed: 0 }, 1),
+            (&[2], WouldBlock, 9, Sent { sent: 6, failed: 1 }, 1),
+            (&[0, 1, 2, 3, 4, 5, 6], WouldBlock, 9, Sent { sent: 0, failed: 7 }, 1),
         ] {
-            let mut refused: Vec<i32> = refused;
-            let mut out = Vec::new();
-            let sent = send_all(&mut [0, 1, 2, 3, 4, 5, 6], |headers| {
-                let good = headers.iter().take_while(|h| !refused.contains(h)).count();
-                if good == 0 {
-                    let bad = headers[0];
-                    refused.retain(|r| !once || *r != bad);
-                    return Err(ErrorKind::PermissionDenied.into());
-                }
-                out.extend_from_slice(&headers[..good]);
-                Ok(good)
-            });
-            assert_eq!((sent, out.len()), (expected, expected.sent));
+            let mut left = [times; 7];
+            let (mut out, mut waited) = (Vec::new(), 0);
+            let bad = |header: usize, left: &[i32; 7]| refused.contains(&header) && left[header] > 0;
+            let sent = send_all(
+                &mut [0, 1, 2, 3, 4, 5, 6],
+                || waited += 1,
+                |headers| {
+                    let good = headers.iter().take_while(|header| !bad(**header, &left)).count();
+                    if good == 0 {
+                        left[headers[0]] -= 1;
+                        return Err(how.into());
+                    }
+                    out.extend_from_slice(&headers[..good]);
+                    Ok(good)
+                },
+            );
+            assert_eq!((sent, out.len(), waited), (expected, expected.sent, waits), "{refused:?} {how} {times}");
             assert!(out.is_sorted());
         }
+    }
+
+    #[test]
+    fn what_a_full_queue_drops_is_known() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        setsockopt(&server, sockopt::RxqOvfl, &1).unwrap();
+        setsockopt(&server, sockopt::RcvBuf, &4096).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        let (mut batch, mut received) = (Batch::default(), 0);
+        let mut drain = || {
+            let mut received = 0;
+            while batch.receive(server.as_fd(), Wait::Not).unwrap() > 0 {
+                received += batch.exchanges().count();
+            }
+            (received, batch.overflowed() as usize)
+        };
+        for _ in 0..200 {
+            client.send(&[0; 20]).unwrap();
+        }
+        received += drain().0;
+        // The next one to come says what was dropped before it.
+        client.send(&[0; 20]).unwrap();
+        let (more, dropped) = drain();
+        assert!(dropped > 0);
+        assert_eq!(received + more + dropped, 201);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use arc_swap::{ArcSwap, Guard};
 use crate::door::Verified;
 use crate::serving::Serving;
 
-/// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone: a batch is over
+/// soon, whoever keeps an old one on purpose keeps it long.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
 /// What a set of listeners answers from. There is one for the public and one for every drill under way.
 #[derive(Debug)]
@@ -47,15 +48,19 @@ impl Stage {
 /// Keeps each old one until nobody else holds it, so that its last owner is this thread and never a worker.
 fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
     let mut held: Vec<Arc<Serving>> = Vec::new();
+    let mut wait = LOOK_AGAIN.0;
     loop {
         let arrived = if held.is_empty() {
             old.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            old.recv_timeout(LOOK_AGAIN)
+            old.recv_timeout(wait)
         };
         match arrived {
-            Ok(serving) => held.push(serving),
-            Err(RecvTimeoutError::Timeout) => {}
+            Ok(serving) => {
+                held.push(serving);
+                wait = LOOK_AGAIN.0;
+            }
+            Err(RecvTimeoutError::Timeout) => wait = (wait * 2).min(LOOK_AGAIN.1),
             Err(RecvTimeoutError::Disconnected) => return,
         }
         held.retain(|serving| Arc::strong_count(serving) > 1);

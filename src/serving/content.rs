@@ -65,7 +65,7 @@ impl Content {
 }
 
 /// What the operator wants of a zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Caps the TTL of negative answers.
     pub negative_ttl: Option<Ttl>,
@@ -75,12 +75,6 @@ pub struct Policy {
     pub may_vanish: Vec<Name>,
     /// A reload that removes more names than this is not taken without a second look.
     pub blast_radius: BlastRadius,
-}
-
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy { negative_ttl: None, max_ttl: None, may_vanish: Vec::new(), blast_radius: BlastRadius::default() }
-    }
 }
 
 impl Policy {

@@ -51,6 +51,7 @@ impl<'s> View<'s> {
         sink.enter(zone.scope(), sought);
         let mut seen = [0; MAX_ALIASES];
         for aliases in 0.. {
+            seen[aliases] = sought.hash_above(0);
             let alias = match snapshot.lookup(sought, rtype) {
                 Found::Alias(_, set) => sink.put(Section::Answer, Owner::Sought, set).map(|spot| (spot, set)),
                 Found::Redirection { skip, set } => match redirect(snapshot, sought, skip, set, sink) {
@@ -66,7 +67,10 @@ impl<'s> View<'s> {
             let done = Heading { rcode: Rcode::NOERROR, authoritative: true };
             // Without room for the alias there is none for what follows.
             let Some((spot, set)) = alias else { return done };
-            seen[aliases] = sought.hash_above(0);
+            // The CNAME that a DNAME makes is what a question for a CNAME is about (RFC 6672 §3.2).
+            if rtype == RrType::CNAME {
+                return done;
+            }
             if set.rtype() == RrType::CNAME && !step_to_target(self, snapshot, set, sought) {
                 return done;
             }

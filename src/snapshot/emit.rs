@@ -31,6 +31,8 @@ pub struct Writer<'o> {
     sought_len: usize,
     /// Where the origin of the current zone stands.
     origin_at: usize,
+    /// Where the target of the last DNAME stands, and how long it is.
+    redirection: Option<(usize, usize)>,
     scope: Scope,
 }
 
@@ -50,6 +52,7 @@ impl<'o> Writer<'o> {
             sought_at: HEADER,
             sought_len: 0,
             origin_at: HEADER,
+            redirection: None,
             scope,
         }
     }
@@ -196,13 +199,31 @@ impl<'s> Sink<'s> for Writer<'_> {
             // The last twenty octets are the numbers (RFC 1035 §3.3.13); the serial is the first of them.
             self.out[self.at - 20..self.at - 16].copy_from_slice(&self.scope.serial.0.to_be_bytes());
         }
+        if set.rtype() == RrType::DNAME {
+            let (rdata, _) = set.first_rdata();
+            self.redirection = Some((start + RECORD_HEAD, rdata.len())).filter(|(at, _)| *at < POINTER_REACH);
+        }
         self.copy_records(signatures, owner, ttl);
         self.count(section, set.record_count() + signature_count);
         Some(Spot(start as u16))
     }
 
     fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot> {
-        if self.truncated || self.at + RECORD_HEAD + target.len() > self.limit {
+        // The target ends in that of the DNAME, which stands in front of it.
+        let mut data = [0; MAX_NAME + 2];
+        let len = match self.redirection {
+            Some((at, tail)) if tail > 2 && tail <= target.len() => {
+                let front = target.len() - tail;
+                data[..front].copy_from_slice(&target.as_wire()[..front]);
+                data[front..front + 2].copy_from_slice(&pointer(at));
+                front + 2
+            }
+            _ => {
+                data[..target.len()].copy_from_slice(target.as_wire());
+                target.len()
+            }
+        };
+        if self.truncated || self.at + RECORD_HEAD + len > self.limit {
             return self.no_room(Section::Answer);
         }
         let spot = Spot(self.at as u16);
@@ -211,10 +232,10 @@ impl<'s> Sink<'s> for Writer<'_> {
         head[2..4].copy_from_slice(&RrType::CNAME.0.to_be_bytes());
         head[4..6].copy_from_slice(&Class::IN.0.to_be_bytes());
         head[6..10].copy_from_slice(&ttl.min(self.scope.ttl_cap).seconds().to_be_bytes());
-        head[10..].copy_from_slice(&(target.len() as u16).to_be_bytes());
+        head[10..].copy_from_slice(&(len as u16).to_be_bytes());
         self.out[self.at..self.at + RECORD_HEAD].copy_from_slice(&head);
-        self.at += RECORD_HEAD + target.len();
-        self.out[self.at - target.len()..self.at].copy_from_slice(target.as_wire());
+        self.at += RECORD_HEAD + len;
+        self.out[self.at - len..self.at].copy_from_slice(&data[..len]);
         self.count(Section::Answer, 1);
         Some(spot)
     }

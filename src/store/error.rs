@@ -129,6 +129,14 @@ pub enum StoreError {
         /// Its digest.
         digest: Digest,
     },
+    /// The system gives no randomness to make a key of.
+    #[error("the system gives no randomness to make the key `{name}` of: {source}; without it nothing is kept secret")]
+    NoRandomness {
+        /// The key.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Any other fault of the database.
     #[error("the database of the state failed: {0}; nothing was changed; the disk and the system's log may say more")]
     Sql(#[from] rusqlite::Error),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
 
+/// The lock's name in the state directory. The file stays when a daemon ends; the kernel lifts the lock then, however it
+/// ended.
+const LOCK: &str = "understudy.lock";
 /// How long a statement waits for a program that has the database locked, a backup for one.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -37,12 +40,27 @@ pub(super) fn secure(dir: &Path) -> Result<(), StoreError> {
         let why = format!("can be written by other users (mode {:04o})", found.mode() & 0o7777);
         return Err(exposed(why, format!("chmod 700 {}", dir.display())));
     }
-    Ok(())
+    close(dir, &found).map_err(failed)?.then_some(()).ok_or_else(|| {
+        let why =
+            format!("can be entered by other users (mode {:04o}) and holds more than state", found.mode() & 0o7777);
+        exposed(why, format!("chmod 700 {}", dir.display()))
+    })
+}
+
+/// Takes the rights of others on a directory away that is used for nothing else: `--state-dir /tmp` is a slip.
+fn close(dir: &Path, found: &fs::Metadata) -> io::Result<bool> {
+    if found.mode() & 0o077 == 0 {
+        return Ok(true);
+    }
+    if !dir.join(LOCK).exists() && dir.read_dir()?.next().is_some() {
+        return Ok(false);
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map(|()| true)
 }
 
 /// Takes the directory's lock for as long as the file returned stays open.
 pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
-    let path = dir.join("understudy.lock");
+    let path = dir.join(LOCK);
     let failed = |source| StoreError::Directory { path: path.clone(), source };
     let mut options = OpenOptions::new();
     let mut file =

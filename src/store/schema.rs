@@ -21,15 +21,25 @@ const STEPS: &[&str] = &["
         zone    TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    CREATE TABLE bundle_text (
+    CREATE TABLE part (
         bundle    BLOB NOT NULL REFERENCES bundle (digest) ON DELETE CASCADE,
         position  INTEGER NOT NULL,
-        site      TEXT,              -- NULL: what all sites share
-        path      TEXT NOT NULL,
-        text      BLOB NOT NULL REFERENCES text (digest),
+        common    INTEGER NOT NULL,  -- 1: what all sites share, as this one was published with it
+        site      TEXT NOT NULL,
+        root      TEXT NOT NULL,
+        included  TEXT NOT NULL,
         PRIMARY KEY (bundle, position)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX bundle_text_text ON bundle_text (text);
+
+    CREATE TABLE part_text (
+        bundle    BLOB NOT NULL,
+        position  INTEGER NOT NULL,
+        path      TEXT NOT NULL,
+        text      BLOB NOT NULL REFERENCES text (digest),
+        PRIMARY KEY (bundle, position, path),
+        FOREIGN KEY (bundle, position) REFERENCES part (bundle, position) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX part_text_text ON part_text (text);
 
     -- Bundles that a plan or a candidate needs, before they are published.
     CREATE TABLE planned (

@@ -14,7 +14,7 @@ impl Store {
             if let Some(key) = kept {
                 return Ok(key);
             }
-            let key = random::<N>().map_err(|source| StoreError::Directory { path: "getrandom".into(), source })?;
+            let key = random::<N>().map_err(|source| StoreError::NoRandomness { name: name.to_owned(), source })?;
             tx.execute("INSERT INTO secret (name, octets) VALUES (?1, ?2)", params![name, key])?;
             Ok(key)
         })

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::audit::{Deed, Override};
+use super::files::Kept;
 use super::journal::{Actor, Entry, Journal, Publication};
-use super::texts::{Bundle, BundleId, Pruned, Role, Source};
+use super::texts::{Bundle, BundleId, Part, Pruned, Role};
 use super::*;
 use crate::digest::Digest;
 use crate::name::Name;
@@ -26,8 +27,10 @@ fn actor() -> Actor {
     Actor { uid: None, name: "test".into() }
 }
 
-fn source(octets: impl Into<Vec<u8>>) -> Source {
-    Source { role: Role::Site("knams".into()), path: "a.zone".into(), octets: octets.into() }
+fn part(octets: impl AsRef<[u8]>) -> Part {
+    let files = BTreeMap::from([("a.zone".to_owned(), Arc::from(octets.as_ref()))]);
+    let kept = Kept { root: "a.zone".into(), files, ..Kept::default() };
+    Part { role: Role::Site("knams".into()), kept }
 }
 
 /// Publishes `live` as the zone's next generation.
@@ -128,9 +131,34 @@ fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
 }
 
 #[test]
+fn bundles_read_back_with_their_inclusions() {
+    let store = Store::open(None).unwrap();
+    let texts = store.texts();
+    let mut common = Part { role: Role::Common("knams".into()), ..part("$INCLUDE b.inc") };
+    common.kept.files.insert("sub/b.inc".into(), Arc::from(*b"b A 192.0.2.1"));
+    common.kept.included.insert(("a.zone".into(), "b.inc".into()), "sub/b.inc".into());
+    let parts = [common, part("")];
+    let id = texts.keep("plan", zone("Wiki.Example").as_ref(), &parts).unwrap();
+    assert_eq!(texts.keep("plan", zone("wiki.example").as_ref(), &parts).unwrap(), id, "kept again");
+    let bundle = texts.bundle(id).unwrap().unwrap();
+    assert_eq!((bundle.zone, &bundle.parts[..]), (zone("wiki.example"), &parts[..]));
+
+    // Order, role, paths and inclusions all count.
+    let [a, b] = parts.clone();
+    let (mut role, mut led) = (parts.clone(), parts.clone());
+    role[0].role = Role::Site("common".into());
+    led[0].kept.included.insert(("a.zone".into(), "b.inc".into()), "a.zone".into());
+    for other in [[b, a], role, led] {
+        assert_ne!(texts.keep("plan", zone("wiki.example").as_ref(), &other).unwrap(), id);
+    }
+    assert_eq!(texts.bundle(BundleId(Digest::of(b""))).unwrap(), None);
+    assert_eq!(texts.holders().unwrap(), ["plan"]);
+}
+
+#[test]
 fn a_text_that_changed_in_the_database_is_not_given_out() {
     let store = Store::open(None).unwrap();
-    let id = store.texts().keep("plan", zone("x").as_ref(), &[source("good")]).unwrap();
+    let id = store.texts().keep("plan", zone("x").as_ref(), &[part("good")]).unwrap();
     store.connection().execute("UPDATE text SET octets = x'00'", []).unwrap();
     assert!(matches!(store.texts().bundle(id), Err(StoreError::Damaged { .. })));
 }
@@ -139,7 +167,7 @@ fn a_text_that_changed_in_the_database_is_not_given_out() {
 fn a_full_disk_changes_nothing_and_can_be_got_over() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(Some(dir.path())).unwrap();
-    let id = store.texts().keep("plan", zone("x").as_ref(), &[source("text")]).unwrap();
+    let id = store.texts().keep("plan", zone("x").as_ref(), &[part("text")]).unwrap();
     let pages: i64 = store.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     store.connection().pragma_update_and_check(None, "max_page_count", pages + 40, |_| Ok(())).unwrap();
 
@@ -153,7 +181,7 @@ fn a_full_disk_changes_nothing_and_can_be_got_over() {
         assert!(written < 1000, "the disk never fills");
     };
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
-    let text = store.texts().keep("plan", zone("x").as_ref(), &[source(vec![b'y'; 200_000])]);
+    let text = store.texts().keep("plan", zone("x").as_ref(), &[part(vec![b'y'; 200_000])]);
     assert!(matches!(text, Err(StoreError::Full { .. })));
 
     let row = store.journal().latest("x").unwrap().unwrap();
@@ -171,7 +199,7 @@ fn a_full_disk_changes_nothing_and_can_be_got_over() {
 fn locked_and_read_only_are_told_apart() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(Some(dir.path())).unwrap();
-    let keep = || store.texts().keep("plan", zone("x").as_ref(), &[source("text")]);
+    let keep = || store.texts().keep("plan", zone("x").as_ref(), &[part("text")]);
 
     store.connection().busy_timeout(Duration::ZERO).unwrap();
     let other = Connection::open(store.path().unwrap()).unwrap();
@@ -225,7 +253,7 @@ fn the_audit_trail_reads_back_newest_first() {
 #[test]
 fn what_is_referred_to_cannot_be_removed_even_by_hand() {
     let store = Store::open(None).unwrap();
-    let id = store.texts().keep("plan", zone("x").as_ref(), &[source("text")]).unwrap();
+    let id = store.texts().keep("plan", zone("x").as_ref(), &[part("text")]).unwrap();
     publish(&store, "x", id, Value::Null).unwrap();
     store.texts().release("plan").unwrap();
     for sql in ["DELETE FROM text", "DELETE FROM bundle"] {
@@ -273,10 +301,10 @@ proptest! {
             };
             match act {
                 Act::Keep { holder, zone: z, texts: numbers } => {
-                    let sources: Vec<Source> = numbers.iter().map(|n| source([*n])).collect();
-                    let id = texts.keep(HOLDERS[holder], zone(ZONES[z]).as_ref(), &sources).unwrap();
+                    let parts: Vec<Part> = numbers.iter().map(|n| part([*n])).collect();
+                    let id = texts.keep(HOLDERS[holder], zone(ZONES[z]).as_ref(), &parts).unwrap();
                     held.insert((holder, id));
-                    kept.insert(id, Bundle { zone: zone(ZONES[z]), sources });
+                    kept.insert(id, Bundle { zone: zone(ZONES[z]), parts });
                 }
                 Act::Publish { zone: z, pick } => {
                     let of_zone: Vec<_> = kept.iter().filter(|(_, b)| b.zone == zone(ZONES[z])).collect();
@@ -298,7 +326,7 @@ proptest! {
                     let count: usize =
                         store.connection().query_row("SELECT count(*) FROM text", [], |row| row.get(0)).unwrap();
                     let left: BTreeSet<&[u8]> =
-                        kept.values().flat_map(|b| b.sources.iter().map(|s| &s.octets[..])).collect();
+                        kept.values().flat_map(|b| b.parts.iter().map(|part| &part.kept.files["a.zone"][..])).collect();
                     prop_assert_eq!(count, left.len());
                 }
             }

@@ -1,8 +1,12 @@
 //! Zone texts, kept under their digests: what was verified is what a restart publishes, whatever the files say by then.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::error::unreadable;
+use super::files::Kept;
 use super::{Store, StoreError};
 use crate::digest::Digest;
 use crate::name::{Name, NameRef};
@@ -11,51 +15,65 @@ use crate::name::{Name, NameRef};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What all sites share.
-    Common,
+    /// What all sites share, as the site of this name was published with it. Sites may have been published with
+    /// different ones: where a site's texts have errors it keeps its last good ones, the common one too.
+    Common(String),
     /// What one site has, by the site's name.
     Site(String),
 }
 
-/// A file as it was read: a zone's main one, or one that it includes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// For which sites.
-    pub role: Role,
-    /// The path, as the configuration or the including file names it.
-    pub path: String,
-    /// What was in it.
-    pub octets: Vec<u8>,
+impl Role {
+    /// Whether it is the common text, and of which site.
+    fn parts(&self) -> (bool, &str) {
+        match self {
+            Role::Common(site) => (true, site),
+            Role::Site(site) => (false, site),
+        }
+    }
 }
 
-/// What identifies a bundle: the digest of its zone and of the role, path and text of each of its sources, in order.
+/// The files that were read for one role of a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// For which sites.
+    pub role: Role,
+    /// The files, and which inclusion led to which.
+    pub kept: Kept,
+}
+
+/// What identifies a bundle: the digest of its zone and parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct BundleId(pub Digest);
 
 impl BundleId {
-    /// The id of the bundle of these sources.
-    pub fn of(zone: NameRef<'_>, sources: &[Source]) -> BundleId {
-        let mut parts = vec![zone_key(zone).into_bytes()];
-        for source in sources {
-            parts.push(match &source.role {
-                Role::Common => vec![0],
-                Role::Site(site) => [&[1], site.as_bytes()].concat(),
-            });
-            parts.push(source.path.clone().into_bytes());
-            parts.push(Digest::of(&source.octets).as_bytes().to_vec());
+    /// The id of the bundle of these parts, in this order.
+    pub fn of(zone: NameRef<'_>, parts: &[Part]) -> BundleId {
+        let mut hashed = vec![zone_key(zone).into_bytes()];
+        for Part { role, kept } in parts {
+            let (common, site) = role.parts();
+            hashed.push([&[u8::from(!common)], site.as_bytes()].concat());
+            hashed.push(kept.root.clone().into_bytes());
+            hashed.push(kept.files.len().to_be_bytes().into());
+            for (path, octets) in &kept.files {
+                hashed.extend([path.clone().into_bytes(), Digest::of(octets).as_bytes().to_vec()]);
+            }
+            hashed.push(kept.included.len().to_be_bytes().into());
+            for ((including, written), path) in &kept.included {
+                hashed.extend([including, written, path].map(|text| text.clone().into_bytes()));
+            }
         }
-        BundleId(Digest::of_parts(parts))
+        BundleId(Digest::of_parts(hashed))
     }
 }
 
-/// All texts of a zone at one time, in the order they were read.
+/// All texts of a zone at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// The zone.
     pub zone: Name,
-    /// Its sources.
-    pub sources: Vec<Source>,
+    /// The texts of its roles, in the order they were kept.
+    pub parts: Vec<Part>,
 }
 
 /// What [`Texts::prune`] removed.
@@ -81,8 +99,8 @@ impl Store {
 impl Texts {
     /// Keeps the texts of a zone for `holder` (a plan's digest, say) until it is let go of by [`Texts::release`] or
     /// the bundle is published. Keeping the same texts again changes nothing.
-    pub fn keep(&self, holder: &str, zone: NameRef<'_>, sources: &[Source]) -> Result<BundleId, StoreError> {
-        let id = BundleId::of(zone, sources);
+    pub fn keep(&self, holder: &str, zone: NameRef<'_>, parts: &[Part]) -> Result<BundleId, StoreError> {
+        let id = BundleId::of(zone, parts);
         self.0.write(|tx| {
             let bundle = id.0.as_bytes();
             let new = tx.execute(
@@ -90,7 +108,7 @@ impl Texts {
                 params![bundle, zone_key(zone)],
             )?;
             if new > 0 {
-                insert_sources(tx, id, sources)?;
+                insert_parts(tx, id, parts)?;
             }
             tx.execute(
                 "INSERT INTO planned (bundle, holder) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
@@ -126,20 +144,11 @@ impl Texts {
                 .optional()?;
             let Some(zone) = zone else { return Ok(None) };
             let zone = Name::absolute(&zone).map_err(unreadable)?;
-            let sources = tx
-                .prepare(
-                    "SELECT site, path, octets FROM bundle_text JOIN text ON text.digest = bundle_text.text
-                     WHERE bundle = ?1 ORDER BY position",
-                )?
-                .query_map([id.0.as_bytes()], |row| {
-                    let role = row.get::<_, Option<String>>(0)?.map_or(Role::Common, Role::Site);
-                    Ok(Source { role, path: row.get(1)?, octets: row.get(2)? })
-                })?
-                .collect::<Result<Vec<_>, _>>()?;
-            if BundleId::of(zone.as_ref(), &sources) != id {
+            let parts = select_parts(tx, id)?;
+            if BundleId::of(zone.as_ref(), &parts) != id {
                 return Err(StoreError::unreadable(format!("bundle {} holds other texts than it did", id.0.short())));
             }
-            Ok(Some(Bundle { zone, sources }))
+            Ok(Some(Bundle { zone, parts }))
         })
     }
 
@@ -154,7 +163,7 @@ impl Texts {
                 [],
             )?;
             let texts = tx.execute(
-                "DELETE FROM text WHERE NOT EXISTS (SELECT 1 FROM bundle_text WHERE text = text.digest)",
+                "DELETE FROM text WHERE NOT EXISTS (SELECT 1 FROM part_text WHERE part_text.text = text.digest)",
                 [],
             )?;
             Ok(Pruned { bundles, texts })
@@ -162,20 +171,50 @@ impl Texts {
     }
 }
 
-fn insert_sources(tx: &Transaction<'_>, id: BundleId, sources: &[Source]) -> Result<(), StoreError> {
+fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<(), StoreError> {
+    let bundle = id.0.as_bytes();
     let mut text = tx.prepare("INSERT INTO text (digest, octets) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
-    let mut place =
-        tx.prepare("INSERT INTO bundle_text (bundle, position, site, path, text) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (position, source) in sources.iter().enumerate() {
-        let digest = Digest::of(&source.octets);
-        text.execute(params![digest.as_bytes(), source.octets])?;
-        let site = match &source.role {
-            Role::Common => None,
-            Role::Site(site) => Some(site),
-        };
-        place.execute(params![id.0.as_bytes(), position, site, source.path, digest.as_bytes()])?;
+    let mut part = tx
+        .prepare("INSERT INTO part (bundle, position, common, site, root, included) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut place = tx.prepare("INSERT INTO part_text (bundle, position, path, text) VALUES (?1, ?2, ?3, ?4)")?;
+    for (position, Part { role, kept }) in parts.iter().enumerate() {
+        let (common, site) = role.parts();
+        let included: Vec<_> =
+            kept.included.iter().map(|((including, written), path)| (including, written, path)).collect();
+        let included = serde_json::to_string(&included).map_err(StoreError::unreadable)?;
+        part.execute(params![bundle, position, common, site, kept.root, included])?;
+        for (path, octets) in &kept.files {
+            let digest = Digest::of(octets);
+            text.execute(params![digest.as_bytes(), &octets[..]])?;
+            place.execute(params![bundle, position, path, digest.as_bytes()])?;
+        }
     }
     Ok(())
+}
+
+fn select_parts(tx: &Transaction<'_>, id: BundleId) -> Result<Vec<Part>, StoreError> {
+    let bundle = id.0.as_bytes();
+    let mut parts = tx
+        .prepare("SELECT common, site, root, included FROM part WHERE bundle = ?1 ORDER BY position")?
+        .query_map([bundle], |row| {
+            let role = if row.get(0)? { Role::Common(row.get(1)?) } else { Role::Site(row.get(1)?) };
+            let included: Vec<(String, String, String)> =
+                serde_json::from_str(&row.get::<_, String>(3)?).map_err(unreadable)?;
+            let included =
+                included.into_iter().map(|(including, written, path)| ((including, written), path)).collect();
+            Ok(Part { role, kept: Kept { root: row.get(2)?, files: BTreeMap::new(), included } })
+        })?
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut texts = tx.prepare(
+        "SELECT path, octets FROM part_text JOIN text ON text.digest = part_text.text
+         WHERE bundle = ?1 AND position = ?2",
+    )?;
+    for (position, part) in parts.iter_mut().enumerate() {
+        let files = texts
+            .query_map(params![bundle, position], |row| Ok((row.get(0)?, Arc::from(row.get_ref(1)?.as_blob()?))))?;
+        part.kept.files = files.collect::<Result<_, _>>()?;
+    }
+    Ok(parts)
 }
 
 /// What a zone is called in the tables: its name in lower case, absolute.

@@ -12,8 +12,12 @@ mod owners;
 mod targets;
 mod texts;
 
+use std::collections::BTreeMap;
+
+use crate::name::NameRef;
 use crate::time::Ttl;
 use crate::zone::diagnostic::{Diagnostic, Place, Severity};
+use crate::zone::rdata;
 use crate::zone::rrsets::{Rrset, Zone};
 use crate::zone::text::Record;
 
@@ -37,7 +41,7 @@ impl Default for Limits {
 /// All findings about a zone as one site answers it, in the order of its files.
 pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     let lay = lay::Lay::of(zone);
-    let mut findings = Findings { zone, found: Vec::new() };
+    let mut findings = Findings { zone, found: Vec::new(), counts: BTreeMap::new() };
     apex::check(&lay, limits, &mut findings);
     owners::check(&lay, limits, &mut findings);
     cuts::check(&lay, &mut findings);
@@ -46,10 +50,17 @@ pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     findings.in_order()
 }
 
+/// The most findings of a kind that are listed; the last one says how many more there are.
+const MAX_OF_A_KIND: usize = 200;
+/// The most characters of a record that a finding shows.
+const MAX_SHOWN: usize = 80;
+
 /// The findings so far.
 struct Findings<'a> {
     zone: &'a Zone,
     found: Vec<(Place, Diagnostic)>,
+    /// How many of each kind; not all of them are listed.
+    counts: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> Findings<'a> {
@@ -77,18 +88,36 @@ impl<'a> Findings<'a> {
         message: String,
         advice: String,
     ) {
-        let origin = self.zone.origin();
+        let count = self.counts.entry(id).or_default();
+        *count += 1;
+        if *count > MAX_OF_A_KIND {
+            return;
+        }
         let place = record.map(|record| record.place).unwrap_or_default();
         let file = self.zone.files().get(usize::from(place.file)).cloned().unwrap_or_default();
-        let text = record.map(|record| format!("{} {}", record.owner.relative_to(origin), record.rtype));
+        let text = record.map(|record| shown(record, self.zone.origin())).unwrap_or_default();
         let (line, column) = (place.line, place.column);
-        let text = text.unwrap_or_default();
         self.found.push((place, Diagnostic { severity, id, file, line, column, text, message, advice }));
     }
 
     fn in_order(mut self) -> Vec<Diagnostic> {
         self.found.sort_by(|(a, x), (b, y)| a.cmp(b).then(x.id.cmp(y.id)));
+        for (id, count) in self.counts.into_iter().filter(|(_, count)| *count > MAX_OF_A_KIND) {
+            if let Some((_, last)) = self.found.iter_mut().rfind(|(_, finding)| finding.id == id) {
+                last.message += &format!("; {} more records have the same fault", count - MAX_OF_A_KIND);
+            }
+        }
         self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    }
+}
+
+/// A record as a master file writes it, its TTL left out.
+fn shown(record: Record<'_>, origin: NameRef<'_>) -> String {
+    let data = rdata::write(record.rtype, record.rdata, Some(origin));
+    let text = format!("{} {} {data}", record.owner.relative_to(origin), record.rtype);
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -102,20 +131,25 @@ fn first(set: Rrset<'_>) -> Option<Record<'_>> {
     set.records().min_by_key(|record| record.place)
 }
 
-/// `line 7` or `lines 7, 9 and 12`, at most six of them.
-fn lines<'a>(records: impl Iterator<Item = Record<'a>>) -> String {
-    let mut numbers: Vec<String> = Vec::new();
+/// `line 7` or `lines 7, 9 and 12`, at most six of them; with their files where these differ.
+fn lines<'a>(zone: &Zone, records: impl Iterator<Item = Record<'a>>) -> String {
     let mut places: Vec<Place> = records.map(|record| record.place).collect();
     places.sort();
-    for place in places.iter().take(6) {
-        numbers.push(place.line.to_string());
-    }
+    let one_file = places.iter().all(|place| place.file == places[0].file);
+    let mut told: Vec<String> = places
+        .iter()
+        .take(6)
+        .map(|place| match zone.files().get(usize::from(place.file)) {
+            Some(file) if !one_file => format!("{file}:{}", place.line),
+            _ => place.line.to_string(),
+        })
+        .collect();
     match places.len() {
-        0..=1 => format!("line {}", numbers.join("")),
+        0..=1 => format!("line {}", told.join("")),
         2..=6 => {
-            let end = numbers.pop().unwrap_or_default();
-            format!("lines {} and {end}", numbers.join(", "))
+            let end = told.pop().unwrap_or_default();
+            format!("lines {} and {end}", told.join(", "))
         }
-        many => format!("lines {} and {} more", numbers.join(", "), many - 6),
+        many => format!("lines {} and {} more", told.join(", "), many - 6),
     }
 }

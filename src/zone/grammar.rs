@@ -26,6 +26,8 @@ pub enum Kind {
     U8,
     /// A 16-bit number.
     U16,
+    /// 16 bits that must be 0.
+    Zero,
     /// A 32-bit number.
     U32,
     /// A 32-bit number of seconds; text may use the units of TTLs.
@@ -73,6 +75,8 @@ pub enum Kind {
     Digest {
         /// Where in the data the octet stands that tells its kind.
         at: usize,
+        /// The least octets that a digest of an unknown kind has.
+        least: usize,
         /// The octets that a digest of each known kind has.
         lengths: &'static [(u8, usize)],
     },
@@ -134,9 +138,9 @@ pub enum Empty {
 const NAME: Kind = Kind::Name { compress: false };
 const OLD_NAME: Kind = Kind::Name { compress: true };
 const BASE64: Kind = Kind::Base64 { empty: Empty::Never };
-const DS_DIGEST: Kind = Kind::Digest { at: 3, lengths: &[(1, 20), (2, 32), (4, 48)] };
-const SSHFP_DIGEST: Kind = Kind::Digest { at: 1, lengths: &[(1, 20), (2, 32)] };
-const ZONEMD_DIGEST: Kind = Kind::Digest { at: 5, lengths: &[(1, 48), (2, 64)] };
+const DS_DIGEST: Kind = Kind::Digest { at: 3, least: 1, lengths: &[(1, 20), (2, 32), (4, 48)] };
+const SSHFP_DIGEST: Kind = Kind::Digest { at: 1, least: 1, lengths: &[(1, 20), (2, 32)] };
+const ZONEMD_DIGEST: Kind = Kind::Digest { at: 5, least: 12, lengths: &[(1, 48), (2, 64)] };
 
 /// The grammar of a type's data; nothing for types that are only written as `\#` (RFC 3597 §5).
 pub fn fields(rtype: RrType) -> Option<&'static [Field]> {
@@ -170,7 +174,8 @@ pub fn fields(rtype: RrType) -> Option<&'static [Field]> {
         SIG | RRSIG = "type covered" Type, "algorithm" Algorithm, "labels" U8, "original TTL" U32,
             "expiration" Time, "inception" Time, "key tag" U16, "signer" NAME, "signature" BASE64;
         KEY = "flags" KeyFlags, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" PublicKey;
-        DNSKEY | CDNSKEY | RKEY = "flags" KeyFlags, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" BASE64;
+        DNSKEY | CDNSKEY = "flags" KeyFlags, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" BASE64;
+        RKEY = "flags" Zero, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" BASE64;
         PX = "preference" U16, "MAP822" NAME, "MAPX400" NAME;
         GPOS = "longitude" CharString, "latitude" CharString, "altitude" CharString;
         LOC = "location" Loc;

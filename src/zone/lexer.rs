@@ -32,7 +32,7 @@ impl Token {
 
     /// Its text as it stands in the file, without quotes.
     pub fn text<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
-        &octets[self.start..self.end]
+        octets.get(self.start..self.end).unwrap_or_default()
     }
 }
 

@@ -19,8 +19,10 @@ mod words;
 use std::borrow::Cow;
 
 pub use print::write;
+pub use text::read;
 pub use wire::{names, validate};
 
+pub(crate) use print::relative;
 pub(crate) use text::parse;
 pub(crate) use words::{Words, decode, seconds};
 

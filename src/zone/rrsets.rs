@@ -289,6 +289,9 @@ impl<'a> Replaced<'a> {
     }
 }
 
+/// Of records that differ in nothing but their TTL the one with the highest comes first and is kept, so that the check
+/// sees that it is not the set's.
 fn order(a: &Record<'_>, b: &Record<'_>) -> Ordering {
-    a.owner.cmp(&b.owner).then(a.rtype.cmp(&b.rtype)).then_with(|| a.rdata.cmp(b.rdata))
+    let same_set = a.owner.cmp(&b.owner).then(a.rtype.cmp(&b.rtype));
+    same_set.then_with(|| a.rdata.cmp(b.rdata)).then(b.ttl.cmp(&a.ttl))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::name::NameRef;
+use crate::rr::RrType;
 use crate::zone::rdata;
 use crate::zone::rrsets::Zone;
 use crate::zone::text::{Record, ZoneText};
@@ -14,7 +15,6 @@ pub fn text(text: &ZoneText) -> String {
 
 /// The RRsets of a zone as a master file, each record with the TTL of its set, the SOA first.
 pub fn zone(zone: &Zone) -> String {
-    use crate::rr::RrType;
     let sets = || zone.rrsets();
     let first = sets().filter(|set| set.rtype == RrType::SOA);
     let others = sets().filter(|set| set.rtype != RrType::SOA);
@@ -29,7 +29,7 @@ fn master_file<'a>(origin: NameRef<'_>, records: impl Iterator<Item = Record<'a>
     for record in records {
         // The case of a name is part of the text.
         if last.is_none_or(|last| last.as_wire() != record.owner.as_wire()) {
-            out.push_str(&record.owner.relative_to(origin));
+            out.push_str(&rdata::relative(record.owner, origin));
         }
         last = Some(record.owner);
         let data = rdata::write(record.rtype, record.rdata, Some(origin));

@@ -3,6 +3,8 @@
 //! A line is added to the base, or removed from it with `~` in front; `{a|b}` stands for each of its parts in turn; so
 //! does `<a|b>`, once in a change, and `#` for the part that was taken.
 
+use std::collections::BTreeSet;
+
 use understudy::zone::diagnostic::Severity::{self, Error, Warning};
 
 /// A zone without a finding.
@@ -43,6 +45,11 @@ pub fn zone_text(change: &str) -> String {
     text
 }
 
+/// All zones of the tables, each once.
+pub fn all() -> BTreeSet<String> {
+    ROWS.iter().flat_map(|row| [row.bad, row.good]).chain([ODD]).flat_map(cases).collect()
+}
+
 /// The zones of these changes, `{a|b}` expanded.
 pub fn cases(changes: &[&str]) -> Vec<String> {
     let changes = changes.iter().flat_map(|change| bind(change)).flat_map(|change| expand(&change));
@@ -60,6 +67,36 @@ fn expand(text: &str) -> Vec<String> {
     let (parts, behind) = rest.split_once('}').expect("a brace is closed");
     parts.split('|').flat_map(|part| expand(&format!("{front}{part}{behind}"))).collect()
 }
+
+/// Odd, and nothing wrong with it.
+pub const ODD: &[&str] = &[
+    "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t.u.v.w.x.y.z TXT x",
+    "*.*.a TXT x\na.*.a TXT x",
+    "* A 192.0.2.9\n* AAAA 2001:db8::9\na.* TXT x",
+    "a\\.b TXT x\na.b TXT y",
+    "\\000\\255 TXT x\n\\* TXT x",
+    "{a|*|a.b} TYPE{65280|65000} \\# {0|4 01020304}",
+    "{a|@} {HINFO \"a\" \"b\"|LOC 52 N 4 E 0m|RP ns1 a|SSHFP 1 1 0000000000000000000000000000000000000000|URI 0 0 \"https://x\"}",
+    "_25._tcp.mail TLSA 3 1 1 0000000000000000000000000000000000000000000000000000000000000000",
+    "a {0|1|604800} A 192.0.2.9",
+    "c1 CNAME c2\nc2 CNAME c3\nc3 CNAME c4\nc4 CNAME c5\nc5 CNAME c6\nc6 CNAME c7\nc7 CNAME c8\nc8 CNAME c9\nc9 CNAME ns1",
+    "a DNAME b\nb A 192.0.2.9",
+    "a DNAME a.other.\na A 192.0.2.9\na MX 10 ns1\na TXT x",
+    "a.b NS ns1\nb TXT x",
+    "a NS ns1\na NS ns2\na NS ns.a\nns.a A 192.0.2.9\nns.a AAAA 2001:db8::9",
+    "a NS ns.b\nb NS ns.a\nns.a A 192.0.2.9\nns.b A 192.0.2.9",
+    "@ A 192.0.2.9\n@ AAAA 2001:db8::9\n@ MX 10 @\n@ TXT x\n@ CAA 0 issue \";\"\n@ HTTPS 1 . alpn=h2",
+    "@ MX 10 ns1\n@ MX 10 ns2\n@ MX 20 ns1",
+    "a TXT \"\"\na TXT \"x\" \"y\"\na TXT \"\\000\\255\"",
+    "0 A 192.0.2.9\n1.2.3.4 A 192.0.2.9\n4.3.2.1.in-addr.arpa PTR ns1",
+    "xn--mnchen-3ya A 192.0.2.9\nXN--MNCHEN-3YA AAAA 2001:db8::9",
+    "selector._domainkey TXT \"v=DKIM1; k=rsa; p=AAAA\"\n_dmarc TXT \"v=DMARC1; p=none\"",
+    "a PTR {b|x.y|_a._tcp}\n_services._dns-sd._udp PTR _http._tcp",
+    "_acme-challenge CNAME x.other.\n_acme-challenge.a TXT x\n_acme-challenge.a TXT y",
+    "~@ SOA ns1 hostmaster 1 3600 900 604800 300\n@ SOA {. .|ns.other. h.other.|ns1 hostmaster} {0|1|2147483648|4294967295} 3600 900 604800 300",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa TXT x",
+    "a A {0.0.0.0|127.0.0.1|255.255.255.255|224.0.0.1}\nb AAAA {::|::1|ff02::1|::ffff:192.0.2.1}",
+];
 
 pub const ROWS: &[Row] = &[
     // The origin.
@@ -153,7 +190,7 @@ pub const ROWS: &[Row] = &[
             "a CNAME b.other.\na TYPE65000 \\# 1 00",
             "a TXT \"x\"\na CNAME {ns1|b.other.}",
             "@ CNAME {ns1|b.other.}",
-            "<*|a.b.c|A> CNAME b.other.\n# LOC 52 N 4 E 0m",
+            "<*|a.b.c|A> CNAME b.other.\n# AAAA 2001:db8::1",
         ],
         &[
             "a CNAME {b.other.|ns1}\nb TXT \"x\"",
@@ -193,6 +230,7 @@ pub const ROWS: &[Row] = &[
         &[
             "a 300 A 192.0.2.9\na {600|299|0} A 192.0.2.8",
             "a 600 <TXT|CAA 0 issue> \"x.example\"\na 300 # \"y.example\"",
+            "a {300|600} A 192.0.2.9\na 450 A 192.0.2.9",
             "a 600 <MX 10|SRV 0 0 1|NS> ns1\na 300 # ns2",
         ],
         &[

@@ -3,9 +3,10 @@
 //! Queries leave at a steady rate whether or not answers come back. The echo server gets as many from the same
 //! generator at the same time: when it loses any, the machine was too busy to judge by, and the round is void.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const SOCKETS: usize = 16;
 /// Queries sent without a look at the answers, at most.
 const BURST: u64 = 64;
 /// How long to wait for the last answers.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A load to put on a server.
 #[derive(Clone, Debug)]
@@ -111,8 +112,8 @@ impl Blast {
     }
 }
 
-/// A socket, its next id, and for every id when which query left under it.
-type Port = (UdpSocket, u16, Vec<Option<(Instant, usize)>>);
+/// A socket, its next id, and when which query left under which id.
+type Port = (UdpSocket, u16, HashMap<u16, (Instant, usize)>);
 
 /// The sockets to one target.
 struct Lane {
@@ -130,7 +131,7 @@ impl Lane {
             socket.connect(target).unwrap();
             socket.set_nonblocking(true).unwrap();
             let _ = setsockopt(&socket, sockopt::RcvBuf, &(4 << 20));
-            (socket, 0, vec![None; 1 << 16])
+            (socket, 0, HashMap::new())
         };
         Lane { sockets: (0..SOCKETS).map(|_| socket()).collect(), next: 0, waiting: 0, outcome: Outcome::default() }
     }
@@ -141,7 +142,7 @@ impl Lane {
         let mut packet = [0; 512];
         packet[..query.len()].copy_from_slice(query);
         packet[..2].copy_from_slice(&id.to_be_bytes());
-        let slot = &mut under_way[usize::from(*id)];
+        let own = *id;
         *id = id.wrapping_add(1);
         // What the sender's own machine refuses was never asked.
         if socket.send(&packet[..query.len()]).is_err() {
@@ -149,7 +150,7 @@ impl Lane {
         }
         self.outcome.sent += 1;
         self.waiting += 1;
-        if slot.replace((Instant::now(), number)).is_some() {
+        if under_way.insert(own, (Instant::now(), number)).is_some() {
             self.waiting -= 1;
             self.outcome.lost += 1;
         }
@@ -161,8 +162,7 @@ impl Lane {
             while let Ok(length) = socket.recv(&mut buffer) {
                 let answer = &buffer[..length];
                 let Some(id) = answer.first_chunk::<2>() else { continue };
-                let slot = &mut under_way[usize::from(u16::from_be_bytes(*id))];
-                let Some((sent, number)) = slot.take() else { continue };
+                let Some((sent, number)) = under_way.remove(&u16::from_be_bytes(*id)) else { continue };
                 self.waiting -= 1;
                 self.outcome.worst = self.outcome.worst.max(sent.elapsed());
                 if accept(number, answer) {
@@ -184,25 +184,34 @@ impl Lane {
 /// A server that sends everything back.
 pub struct Echo {
     pub address: SocketAddr,
+    /// Datagrams taken in.
+    pub seen: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Echo {
     pub fn start() -> Echo {
+        Echo::start_lossy(u64::MAX)
+    }
+
+    /// Keeps one datagram to itself: the one with this number.
+    pub fn start_lossy(lost: u64) -> Echo {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let _ = setsockopt(&socket, sockopt::RcvBuf, &(4 << 20));
         let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let stopping = Arc::clone(&stop);
+        let (stopping, seen) = (Arc::clone(&stop), Arc::<AtomicU64>::default());
+        let number = Arc::clone(&seen);
         let thread = thread::spawn(move || {
             let mut buffer = [0; 4096];
             while !stopping.load(Ordering::Acquire) {
-                if let Ok((length, client)) = socket.recv_from(&mut buffer) {
+                let Ok((length, client)) = socket.recv_from(&mut buffer) else { continue };
+                if number.fetch_add(1, Ordering::AcqRel) + 1 != lost {
                     let _ = socket.send_to(&buffer[..length], client);
                 }
             }
         });
-        Echo { address, stop, thread: Some(thread) }
+        Echo { address, seen, stop, thread: Some(thread) }
     }
 }
 

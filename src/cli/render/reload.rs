@@ -16,12 +16,15 @@ impl Report for ReloadReport {
                 ReloadOutcome::Unchanged => {
                     let _ = writeln!(text, "{name}: unchanged");
                 }
-                ReloadOutcome::Published { generation, serial, added, removed, changed } => {
+                ReloadOutcome::Published { generation, serial, added, removed, changed, findings } => {
                     let _ = writeln!(
                         text,
                         "{name}: published as generation {generation}, serial {serial}; RRsets: {added} added, {removed} \
                          removed, {changed} changed"
                     );
+                    for finding in findings {
+                        text += &indented(&finding::text(finding, |_| String::new()), "  ");
+                    }
                 }
                 ReloadOutcome::Refused { findings } => {
                     let _ = writeln!(text, "{name}: refused; what was served before is served on");

@@ -1,16 +1,20 @@
 //! One suite over both journals.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::*;
 use crate::store::Store;
-use crate::store::texts::{Role, Source};
+use crate::store::files::Kept;
+use crate::store::texts::{Part, Role};
 
 /// Two bundles of `wiki.example` and a journal that knows them.
 type Fixture = (Box<dyn Journal>, [BundleId; 2]);
 
-fn sources(text: &str) -> Vec<Source> {
-    vec![Source { role: Role::Common, path: "wiki.zone".into(), octets: text.into() }]
+fn parts(text: &str) -> Vec<Part> {
+    let files = BTreeMap::from([("wiki.zone".to_owned(), text.as_bytes().into())]);
+    vec![Part { role: Role::Common("knams".into()), kept: Kept { root: "wiki.zone".into(), files, ..Kept::default() } }]
 }
 
 fn zone() -> Name {
@@ -19,12 +23,12 @@ fn zone() -> Name {
 
 fn sqlite() -> Fixture {
     let store = Store::open(None).unwrap();
-    let bundles = ["one", "two"].map(|text| store.texts().keep("test", zone().as_ref(), &sources(text)).unwrap());
+    let bundles = ["one", "two"].map(|text| store.texts().keep("test", zone().as_ref(), &parts(text)).unwrap());
     (Box::new(store.journal()), bundles)
 }
 
 fn memory() -> Fixture {
-    (Box::new(MemoryJournal::default()), ["one", "two"].map(|text| BundleId::of(zone().as_ref(), &sources(text))))
+    (Box::new(MemoryJournal::default()), ["one", "two"].map(|text| BundleId::of(zone().as_ref(), &parts(text))))
 }
 
 fn copied() -> Fixture {
@@ -191,7 +195,7 @@ fn a_copy_goes_on_where_the_original_stands_and_leaves_it_alone() {
 fn texts_that_are_not_kept_are_not_published() {
     let (mut journal, [one, _]) = sqlite();
     let other_zone = Publication { zone: Name::absolute("other.example").unwrap(), ..publication(None, 1, 1, one) };
-    let unknown = publication(None, 1, 1, BundleId::of(zone().as_ref(), &sources("three")));
+    let unknown = publication(None, 1, 1, BundleId::of(zone().as_ref(), &parts("three")));
     for wrong in [other_zone, unknown] {
         let error = journal.commit(&entry(None, vec![wrong])).unwrap_err();
         assert!(matches!(error, StoreError::NotKept { .. }), "{error}");

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::lay::{Lay, Target, is_address, target_of};
 use super::{Findings, Limits, first, last};
-use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::zone::rdata::names;
 use crate::zone::rrsets::Rrset;
 
 pub(super) fn check<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
@@ -47,7 +47,7 @@ fn soas<'a>(lay: &Lay<'a>, findings: &mut Findings<'a>) {
         }
         at_origin = true;
         if let (Some(record), true) = (last(set), set.records().len() > 1) {
-            let lines = super::lines(set.records());
+            let lines = super::lines(lay.zone, set.records());
             findings.error(
                 "several-soas",
                 record,
@@ -107,8 +107,7 @@ fn soa_fields<'a>(lay: &Lay<'a>, set: Rrset<'a>, limits: &Limits, findings: &mut
             );
         }
     }
-    let mailbox =
-        NameRef::read(record.rdata).ok().and_then(|primary| NameRef::read(record.rdata.get(primary.len()..)?).ok());
+    let mailbox = names(record.rtype, record.rdata).nth(1).map(|(_, name)| name);
     if let Some(mailbox) = mailbox.filter(|mailbox| mailbox.labels().any(|label| label.contains(&b'@'))) {
         findings.warning(
             "rname-with-at",

@@ -1,6 +1,6 @@
 //! Delegations and DNAMEs: what they cover, and whether what is delegated can be reached.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 use super::lay::{Cover, Lay, Target, has_address, is_address, target_of};
 use super::{Findings, first};
@@ -134,7 +134,7 @@ fn fault<'a>(lay: &Lay<'a>, cut: NameRef<'a>, ns: Record<'a>) -> Option<Fault> {
     let name = target_of(ns)?;
     match lay.target(name) {
         // Below a delegation wildcards are not ours: only what stands there is glue.
-        Target::Delegated(at) if at == cut => match lay.zone.owner(name) {
+        Target::Delegated(at) if at == cut => match lay.owner(name) {
             Some(owner) if has_address(owner) => None,
             _ => Some(Fault::NoGlue),
         },

@@ -1,10 +1,12 @@
 //! The lay of a zone: where it ends, what its cuts cover, what a name in its data leads to.
 
-use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+use foldhash::{HashMap, HashSet};
 
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::zone::rdata::names;
 use crate::zone::rrsets::{Owner, Rrset, Zone};
 use crate::zone::text::Record;
 
@@ -12,6 +14,8 @@ use crate::zone::text::Record;
 pub(super) struct Lay<'a> {
     pub zone: &'a Zone,
     pub origin: NameRef<'a>,
+    /// Each target is looked up: in a large zone a table pays.
+    owners: HashMap<NameRef<'a>, Owner<'a>>,
     delegations: HashSet<NameRef<'a>>,
     dnames: HashSet<NameRef<'a>>,
 }
@@ -49,6 +53,7 @@ impl<'a> Lay<'a> {
         Lay {
             zone,
             origin,
+            owners: zone.owners().map(|owner| (owner.name, owner)).collect(),
             delegations: owners(RrType::NS).filter(|owner| owner.is_below(origin)).collect(),
             dnames: owners(RrType::DNAME).filter(|owner| owner.is_at_or_below(origin)).collect(),
         }
@@ -58,6 +63,11 @@ impl<'a> Lay<'a> {
     pub fn delegations(&self) -> impl Iterator<Item = Rrset<'a>> {
         let origin = self.origin;
         self.zone.rrsets().filter(move |set| set.rtype == RrType::NS && set.owner.is_below(origin))
+    }
+
+    /// The RRsets of `name`, if it has any.
+    pub fn owner(&self, name: NameRef<'_>) -> Option<Owner<'a>> {
+        self.owners.get(&name).copied()
     }
 
     pub fn holds(&self, name: NameRef<'_>) -> bool {
@@ -107,14 +117,14 @@ impl<'a> Lay<'a> {
 
     /// The owner whose records answer for `name`: itself, or the wildcard that covers it.
     pub fn answering(&self, name: NameRef<'_>) -> Option<Owner<'a>> {
-        if let Some(owner) = self.zone.owner(name) {
+        if let Some(owner) = self.owner(name) {
             return Some(owner);
         }
         if self.zone.exists(name) {
             return None;
         }
         let encloser = name.ancestors().skip(1).find(|ancestor| self.zone.exists(*ancestor))?;
-        self.zone.owner(encloser.child(b"*").ok()?.as_ref())
+        self.owner(encloser.child(b"*").ok()?.as_ref())
     }
 }
 
@@ -128,15 +138,14 @@ pub(super) fn is_address(rtype: RrType) -> bool {
     matches!(rtype, RrType::A | RrType::AAAA)
 }
 
-/// The name that an NS, CNAME, DNAME, PTR, MX, SRV, SVCB or HTTPS record leads to.
+/// The name that a record leads to, if its type leads anywhere.
 pub(super) fn target_of(record: Record<'_>) -> Option<NameRef<'_>> {
-    let at = match record.rtype {
-        RrType::NS | RrType::CNAME | RrType::DNAME | RrType::PTR => 0,
-        RrType::MX | RrType::AFSDB | RrType::KX | RrType::RT | RrType::SVCB | RrType::HTTPS => 2,
-        RrType::SRV => 6,
+    match record.rtype {
+        RrType::NS | RrType::CNAME | RrType::DNAME | RrType::PTR => {}
+        RrType::MX | RrType::SRV | RrType::SVCB | RrType::HTTPS => {}
         _ => return None,
-    };
-    NameRef::read(record.rdata.get(at..)?).ok()
+    }
+    names(record.rtype, record.rdata).map(|(_, name)| name).next()
 }
 
 /// The address that `name` was meant to be: `192.0.2.1`, with or without a final dot.

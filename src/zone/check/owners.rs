@@ -56,7 +56,7 @@ fn aliases<'a>(lay: &Lay<'a>, owner: Owner<'a>, findings: &mut Findings<'a>) {
                     "{name} has a CNAME and other data ({}; {}): a resolver takes the one or the other as it comes \
                      (RFC 1034 §3.6.2)",
                     types.join(", "),
-                    lines(others.iter().flat_map(|set| set.records()))
+                    lines(lay.zone, others.iter().flat_map(|set| set.records()))
                 ),
                 advice,
             );
@@ -84,7 +84,7 @@ fn single<'a>(id: &'static str, set: Rrset<'a>, name: &str, findings: &mut Findi
                 "{name} has {} {} records ({}), and a name leads to one place only",
                 set.records().len(),
                 set.rtype,
-                lines(set.records())
+                lines(findings.zone, set.records())
             ),
             "keep one of them; to share load, give the target several addresses",
         );
@@ -119,7 +119,7 @@ fn unequal_ttls<'a>(set: Rrset<'a>, findings: &mut Findings<'a>) {
                 "the {} records of {} have unequal TTLs ({}); they are served with the lowest, {} (RFC 2181 §5.2)",
                 set.rtype,
                 set.owner,
-                lines(set.records()),
+                lines(findings.zone, set.records()),
                 set.ttl
             ),
             format!("write the TTL {} at each of them", set.ttl),
@@ -141,8 +141,8 @@ fn long_ttls<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
             "ttl-too-long",
             record,
             format!(
-                "{count} RRsets have a TTL above {} seconds, up to {}: a change of them reaches users as late as that",
-                limits.max_ttl, set.ttl
+                "the TTL {} is above {} seconds ({count} such in the zone): a change reaches users as late as that",
+                set.ttl, limits.max_ttl
             ),
             format!("write a TTL, or a `$TTL`, of {} at most", limits.max_ttl),
         );

@@ -1,6 +1,6 @@
 //! Names in the data: whether they lead where they should.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 use super::lay::{Lay, Target, address_in, target_of};
 use super::owners::is_host_name;
@@ -8,6 +8,7 @@ use super::{Findings, first};
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::zone::diagnostic::Severity;
+use crate::zone::rdata::names;
 use crate::zone::rrsets::Rrset;
 use crate::zone::text::Record;
 
@@ -55,8 +56,12 @@ impl Twice {
 fn origin_twice<'a>(lay: &Lay<'a>, twice: &Twice, findings: &mut Findings<'a>) {
     let records = || lay.zone.rrsets().filter(|set| lay.holds(set.owner)).flat_map(|set| set.records());
     let wrong = |record: &Record<'a>| {
-        let name = target_of(*record).filter(|name| twice.ends(*name));
-        name.or_else(|| twice.ends(record.owner).then_some(record.owner))
+        // What a signer wrote repeats the names that it was given: these are counted already.
+        if matches!(record.rtype, RrType::RRSIG | RrType::NSEC) {
+            return None;
+        }
+        let mut names = names(record.rtype, record.rdata).map(|(_, name)| name).chain([record.owner]);
+        names.find(|name| twice.ends(*name))
     };
     // Under a top-level domain `com.com` is a name like any other: there it is no proof of a forgotten dot.
     let many = lay.origin.label_count() > 1 && records().filter(|record| wrong(record).is_some()).nth(2).is_some();
@@ -214,7 +219,7 @@ fn alias<'a>(lay: &Lay<'a>, twice: &Twice, record: Record<'a>, name: NameRef<'a>
 /// How many CNAMEs lead from `start` back to it, if they do and none of them has a lesser name: a loop is told once.
 fn loop_length(lay: &Lay<'_>, start: NameRef<'_>) -> Option<usize> {
     let mut seen = HashSet::new();
-    let mut at = lay.zone.owner(start)?;
+    let mut at = lay.owner(start)?;
     while seen.insert(at.name) {
         if at.name < start || lay.cover(at.name).is_some() {
             return None;

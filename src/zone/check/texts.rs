@@ -27,7 +27,7 @@ fn spf<'a>(owner: Owner<'a>, findings: &mut Findings<'a>) {
                 "{} has {} SPF policies ({}): a receiver takes that for an error and may refuse all mail (RFC 7208 §4.5)",
                 owner.name,
                 policies.len(),
-                lines(policies.iter().copied())
+                lines(findings.zone, policies.iter().copied())
             ),
             "join them into one `v=spf1 … -all`",
         );

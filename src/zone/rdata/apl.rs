@@ -40,7 +40,7 @@ pub(super) fn check(data: &[u8], mut at: usize) -> Result<usize, RdataError> {
         let fits = match family {
             1 => prefix <= 32 && len <= 4,
             2 => prefix <= 128 && len <= 16,
-            _ => return Err(wrong("the address family is neither 1 (IPv4) nor 2 (IPv6)")),
+            _ => true, // Families without a text form.
         };
         if !fits {
             return Err(wrong("the prefix is longer than the address"));

@@ -85,7 +85,10 @@ pub(super) fn parse_amt(words: &mut Words<'_>, origin: NameRef<'_>, out: &mut Ve
 
 pub(super) fn check_amt(data: &[u8]) -> Result<usize, RdataError> {
     let at = wire::fixed(data, 0, 2)?;
-    check_gateway(data[1] & 0x7F, data, at)
+    match data[1] & 0x7F {
+        kind @ 0..=3 => check_gateway(kind, data, at),
+        _ => Ok(data.len()), // Relays without a text form.
+    }
 }
 
 pub(super) fn amt_name(data: &[u8]) -> Option<usize> {

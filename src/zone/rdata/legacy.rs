@@ -50,8 +50,8 @@ pub(super) fn parse_wks(words: &mut Words<'_>, out: &mut Vec<u8>) -> Result<(), 
 
 pub(super) fn check_wks(data: &[u8], at: usize) -> Result<usize, RdataError> {
     let bits = wire::fixed(data, at, 5)?;
-    if data.len() - bits > 8192 {
-        return Err(RdataError::new("bad-length", "its bitmap has more than 65536 ports"));
+    if data.len() - bits > 8192 || data[bits..].last() == Some(&0) {
+        return Err(RdataError::new("bad-length", "its bitmap has more than 65536 ports, or ends in an octet of 0"));
     }
     Ok(data.len())
 }

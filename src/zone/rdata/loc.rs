@@ -95,22 +95,22 @@ fn decimal(digits: &[u8], decimals: usize) -> Option<i64> {
 
 /// Centimetres as one decimal digit and a power of ten.
 fn precision(centimetres: i64) -> Result<u8, RdataError> {
+    if centimetres > 9_000_000_000 {
+        return Err(wrong("a size or precision is above 90000000.00m"));
+    }
     let (mut mantissa, mut exponent) = (centimetres, 0);
     while mantissa > 9 {
         mantissa /= 10;
         exponent += 1;
     }
-    if exponent > 9 {
-        return Err(wrong("a size or precision is above 90000000.00m"));
-    }
     Ok((mantissa as u8) << 4 | exponent)
 }
 
 pub(super) fn check(data: &[u8], at: usize) -> Result<usize, RdataError> {
-    let end = wire::fixed(data, at, 16)?;
-    if data[at] != 0 {
-        return Err(wrong("its version is not 0"));
+    if data.get(at).is_some_and(|version| *version != 0) {
+        return Ok(data.len()); // What other versions hold is not known (§2).
     }
+    let end = wire::fixed(data, at, 16)?;
     if data[at + 1..at + 4].iter().any(|size| size >> 4 > 9 || size & 15 > 9) {
         return Err(wrong("a size or precision is not a decimal digit and a power of ten"));
     }

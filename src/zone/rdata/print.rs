@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::zone::grammar::{Empty, Kind, fields};
-use crate::zone::lexer::Lexer;
 
-use super::{Words, apl, bitmap, codes, gateway, legacy, loc, parse, svcb, wire};
+use super::{apl, bitmap, codes, gateway, legacy, loc, read, svcb, wire};
 
 /// The data of a record as a master file writes it, names relative to `origin` if there is one.
 ///
@@ -37,30 +36,20 @@ fn fields_of(rtype: RrType, rdata: &[u8], origin: Option<NameRef<'_>>) -> Option
             }
             out.push_str(&text);
         }
-        // These have wire forms that no text stands for, such as a bitmap with octets of 0 at its end.
+        // These have wire forms that no text stands for, such as a size of no metres and ten to the power of five.
         unsure |= matches!(
             field.kind,
-            Kind::Loc | Kind::Wks | Kind::NxtBitmap | Kind::A6 | Kind::Atma | Kind::SvcParams | Kind::Regexp
+            Kind::Loc | Kind::NxtBitmap | Kind::Atma | Kind::Apl | Kind::AmtRelay | Kind::SvcParams
         );
         at = end;
     }
-    (at == rdata.len() && (!unsure || reads_back(rtype, &out, rdata, origin))).then_some(out)
-}
-
-fn reads_back(rtype: RrType, text: &str, rdata: &[u8], origin: Option<NameRef<'_>>) -> bool {
-    let (mut tokens, mut read) = (Vec::new(), Vec::new());
-    // A blank in front keeps the start of the text from being taken for that of a file.
-    let line = format!("  {text}");
-    if !matches!(Lexer::new(line.as_bytes()).line(&mut tokens), Some(Ok(_))) {
-        return false;
-    }
-    let mut words = Words::new(line.as_bytes(), &tokens);
-    parse(rtype, &mut words, origin.unwrap_or(NameRef::ROOT), &mut read).is_ok() && read == rdata
+    let reads_back = |text: &str| read(rtype, text, origin.unwrap_or(NameRef::ROOT)).is_ok_and(|read| read == rdata);
+    (at == rdata.len() && (!unsure || reads_back(&out))).then_some(out)
 }
 
 fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut String) {
     let name = |octets: &[u8]| match (NameRef::read(octets), origin) {
-        (Ok(name), Some(origin)) => name.relative_to(origin),
+        (Ok(name), Some(origin)) => relative(name, origin),
         (Ok(name), None) => name.to_string(),
         (Err(_), _) => String::new(),
     };
@@ -80,6 +69,7 @@ fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut S
         Kind::Type => drop(write!(out, "{}", RrType(number as u16))),
         Kind::U8
         | Kind::U16
+        | Kind::Zero
         | Kind::U32
         | Kind::Seconds
         | Kind::Algorithm
@@ -120,6 +110,11 @@ fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut S
         Kind::Eui(_) => groups(data, 1, '-', out),
         Kind::NodeId => groups(data, 2, ':', out),
     }
+}
+
+/// A name relative to the origin if the origin's part has the very same case: reading would not bring another back.
+pub(crate) fn relative(name: NameRef<'_>, origin: NameRef<'_>) -> String {
+    if name.as_wire().ends_with(origin.as_wire()) { name.relative_to(origin) } else { name.to_string() }
 }
 
 fn strings(mut data: &[u8], out: &mut String) {

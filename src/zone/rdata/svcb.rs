@@ -49,12 +49,12 @@ pub(super) fn parse(words: &mut Words<'_>, out: &mut Vec<u8>) -> Result<(), Rdat
             true => parse_value(key, value, &mut values)?,
             false => decode(value.unwrap_or_default(), &mut values)?,
         }
-        if parameters.iter().any(|(other, _)| *other == key) {
-            return Err(wrong(format!("the parameter {} stands twice", name(key))));
-        }
         parameters.push((key, at..values.len()));
     }
     parameters.sort_unstable_by_key(|(key, _)| *key);
+    if let Some(pair) = parameters.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(wrong(format!("the parameter {} stands twice", name(pair[0].0))));
+    }
     let at = out.len();
     for (key, range) in parameters {
         let len = u16::try_from(range.len()).map_err(|_| wrong("a value has more than 65535 octets"))?;

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::zone::grammar::{Empty, Kind, fields};
+use crate::zone::lexer::Lexer;
 
 use super::words::{char_string, decode, number};
 use super::{RdataError, Words, apl, bitmap, codes, gateway, legacy, loc, mnemonics, seconds, svcb, wire};
@@ -42,6 +43,23 @@ pub(crate) fn parse(
     Ok(())
 }
 
+/// The data that `text` stands for, as a master file would have it; names without a final dot are relative to `origin`.
+pub fn read(rtype: RrType, text: &str, origin: NameRef<'_>) -> Result<Vec<u8>, RdataError> {
+    // A blank in front keeps the start of the text from being taken for that of a file.
+    let line = format!("  {text}");
+    let (mut tokens, mut rdata) = (Vec::new(), Vec::new());
+    let mut lexer = Lexer::new(line.as_bytes());
+    match lexer.line(&mut tokens) {
+        Some(Err(error)) => return Err(RdataError::new(error.id, error.message).advise(error.advice)),
+        _ if lexer.line(&mut Vec::new()).is_some() => {
+            return Err(RdataError::new("extra-field", "the data goes on in another line"));
+        }
+        _ => {}
+    }
+    parse(rtype, &mut Words::new(line.as_bytes(), &tokens), origin, &mut rdata)?;
+    Ok(rdata)
+}
+
 fn is_generic(rtype: RrType, words: &Words<'_>) -> bool {
     if words.peek().is_none_or(|token| token.quoted) || words.peek_text() != Some(b"\\#") {
         return false;
@@ -72,6 +90,7 @@ fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut
         }
         Kind::U8 => out.push(words.number(u8::MAX.into())? as u8),
         Kind::U16 => push16(out, words.number(u16::MAX.into())? as u16),
+        Kind::Zero => push16(out, words.number(0)? as u16),
         Kind::U32 => push32(out, words.number(u32::MAX)?),
         Kind::Seconds => push32(
             out,
@@ -115,10 +134,10 @@ fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut
             words.peek().ok_or_else(wire_missing)?;
             hex(words, out)?;
         }
-        Kind::Digest { at: kind_at, lengths } => {
+        Kind::Digest { at: kind_at, least, lengths } => {
             let at = out.len();
             hex(words, out)?;
-            wire::digest(out, at, kind_at, lengths)?;
+            wire::digest(out, at, kind_at, least, lengths)?;
         }
         Kind::Salt => counted(out, |out| match words.word()? {
             b"-" => Ok(()),

@@ -70,6 +70,11 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
         Kind::U8 | Kind::Algorithm | Kind::HashAlgorithm | Kind::DigestType | Kind::KeyProtocol => fixed(data, at, 1),
         Kind::U16 | Kind::Type | Kind::KeyFlags | Kind::CertType => fixed(data, at, 2),
         Kind::U32 | Kind::Seconds | Kind::Time | Kind::Ipv4 => fixed(data, at, 4),
+        Kind::Zero => match data.get(at..at + 2) {
+            Some([0, 0]) => Ok(at + 2),
+            Some(_) => Err(RdataError::new("bad-number", "they must be 0")),
+            None => Err(cut()),
+        },
         Kind::NodeId => fixed(data, at, 8),
         Kind::Ipv6 => fixed(data, at, 16),
         Kind::Eui(len) => fixed(data, at, len),
@@ -99,7 +104,7 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
         Kind::Base64 { empty } => not_empty(rest, empty != Empty::Never).map(|()| data.len()),
         Kind::PublicKey if mnemonics::has_no_key(data) => Ok(at),
         Kind::PublicKey => not_empty(rest, false).map(|()| data.len()),
-        Kind::Digest { at: kind_at, lengths } => digest(data, at, kind_at, lengths),
+        Kind::Digest { at: kind_at, least, lengths } => digest(data, at, kind_at, least, lengths),
         Kind::Bitmap { empty } => bitmap::check(data, at, empty),
         Kind::NxtBitmap => bitmap::check_nxt(data, at),
         Kind::SvcParams => svcb::check(data, at),
@@ -143,14 +148,89 @@ fn not_empty(len: usize, empty: bool) -> Result<(), RdataError> {
 }
 
 /// The digest from `at` on, whose kind the octet at `kind_at` tells.
-pub(super) fn digest(data: &[u8], at: usize, kind_at: usize, lengths: &[(u8, usize)]) -> Result<usize, RdataError> {
+pub(super) fn digest(
+    data: &[u8],
+    at: usize,
+    kind_at: usize,
+    least: usize,
+    lengths: &[(u8, usize)],
+) -> Result<usize, RdataError> {
     let len = data.len().saturating_sub(at);
     not_empty(len, false)?;
     let kind = data.get(kind_at).copied().unwrap_or_default();
+    let wrong = |want: &str| {
+        RdataError::new("bad-length", format!("it has {len} octets; a digest of type {kind} has {want}"))
+            .advise("copy the digest whole; mind the digest type in front of it")
+    };
     match lengths.iter().find(|(known, _)| *known == kind) {
-        Some((_, want)) if *want != len => {
-            Err(RdataError::new("bad-length", format!("it has {len} octets; one of type {kind} has {want}")))
-        }
+        Some((_, want)) if *want != len => Err(wrong(&want.to_string())),
+        None if len < least => Err(wrong(&format!("{least} at least"))),
         _ => Ok(data.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::rdata::read;
+
+    fn names_of(rtype: RrType, text: &str) -> String {
+        let rdata = read(rtype, text, NameRef::ROOT).unwrap();
+        let found = names(rtype, &rdata).map(|(at, name)| {
+            assert!(rdata[at..].starts_with(name.as_wire()));
+            format!("{at}:{name}")
+        });
+        let found = found.collect::<Vec<_>>().join(" ");
+        // Cut anywhere, it stops, and finds nothing else.
+        for len in 0..rdata.len() {
+            let fewer: Vec<_> = names(rtype, &rdata[..len]).map(|(at, name)| format!("{at}:{name}")).collect();
+            assert!(found.starts_with(&fewer.join(" ")), "{text} cut at {len}");
+        }
+        found
+    }
+
+    #[test]
+    fn every_name_in_data_is_found_where_it_stands() {
+        for (rtype, text, expected) in [
+            (RrType::A, "192.0.2.1", ""),
+            (RrType::TXT, "a.b.", ""),
+            (RrType::CNAME, "A.b", "0:A.b."),
+            (RrType::SOA, "a b 1 2 3 4 5", "0:a. 3:b."),
+            (RrType::MX, "1 .", "2:."),
+            (RrType::SRV, "1 2 3 a", "6:a."),
+            (RrType::NAPTR, "1 2 s x \"\" a.b", "9:a.b."),
+            (RrType::RP, "a b", "0:a. 3:b."),
+            (RrType::PX, "1 a b", "2:a. 5:b."),
+            (RrType::SVCB, "1 a alpn=h2", "2:a."),
+            (RrType::HTTPS, "0 a", "2:a."),
+            (RrType::RRSIG, "A 8 2 300 1 1 1 a AQPS", "18:a."),
+            (RrType::NSEC, "a A", "0:a."),
+            (RrType::NXT, "a A", "0:a."),
+            (RrType::HIP, "2 2001 AwEAAbdx a b", "12:a. 15:b."),
+            (RrType::IPSECKEY, "1 3 2 a AQPS", "3:a."),
+            (RrType::IPSECKEY, "1 1 2 192.0.2.1 AQPS", ""),
+            (RrType::AMTRELAY, "1 1 3 a", "2:a."),
+            (RrType::A6, "64 ::1 a", "9:a."),
+            (RrType::A6, "0 ::1", ""),
+            (RrType::TALINK, ". a", "0:. 1:a."),
+            (RrType(65280), "\\# 3 016100", ""),
+        ] {
+            assert_eq!(names_of(rtype, text), expected, "{rtype} {text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        for (rtype, rdata, expected) in [
+            (RrType::A, &[1, 2, 3][..], "address: the data ends inside it"),
+            (RrType::MX, &[0, 1, 1, b'a'], "exchange: the octets end inside the name"),
+            (RrType::MX, &[0, 1, 0xC0, 0], "exchange: the octets end inside the name"),
+            (RrType::TXT, &[], "text: the data ends inside it"),
+            (RrType::A, &[1, 2, 3, 4, 5], "data: 1 more octets than the type A has"),
+            (RrType::CAA, &[0, 1, b'-'], "tag: a property tag is made of ASCII letters and digits only"),
+        ] {
+            assert_eq!(validate(rtype, rdata).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(validate(RrType(65280), &[1, 2]), Ok(()));
     }
 }

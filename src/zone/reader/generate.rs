@@ -5,12 +5,14 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+use crate::zone::diagnostic::Place;
 use crate::zone::lexer::{Lexer, Token};
 use crate::zone::rdata::Words;
 
+use super::record::Head;
 use super::{Owner, Reader, Scope};
 
-/// The most records that a zone's `$GENERATE` lines make in all.
+/// The most records that a zone's `$GENERATE` lines make in all; one counts once more for each 256 octets of its text.
 const MAX_GENERATED: u32 = 1 << 22;
 /// The most octets of text that one `$` may become, and one template.
 const MAX_EXPANDED: usize = 64 * 1024;
@@ -37,15 +39,18 @@ impl Reader<'_> {
             return;
         }
         let count = (numbers.end() - numbers.start()) / step + 1;
-        self.generated = self.generated.saturating_add(count);
+        let weight = 1 + (owner.end - owner.start + data.end - data.start) / 256;
+        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+        self.generated = self.generated.saturating_add(count.saturating_mul(weight));
         if self.generated > MAX_GENERATED {
             let message = format!("$GENERATE would make more than {MAX_GENERATED} records in this zone");
             return self.error(scope, "generate-limit", range, &message, "make the range smaller");
         }
         let templates = [(owner, owner.text(scope.octets).to_vec()), (data, unquoted(data, scope.octets))];
+        let pinned = scope.pinned.unwrap_or_else(|| scope.place(&owner));
         let errors = self.errors;
         for number in numbers.step_by(step as usize) {
-            self.generate_one(scope, &templates, &head, number);
+            self.generate_one(scope, pinned, &templates, &head, number);
             if self.errors > errors || self.full {
                 return; // What is wrong with one is wrong with most.
             }
@@ -55,8 +60,9 @@ impl Reader<'_> {
     fn generate_one(
         &mut self,
         scope: &Scope<'_>,
+        pinned: Place,
         templates: &[(Token, Vec<u8>); 2],
-        head: &super::record::Head,
+        head: &Head,
         number: u32,
     ) {
         // One line, as if it stood in the file: the owner, then the data.
@@ -75,7 +81,6 @@ impl Reader<'_> {
             *end = line.len();
             line.push(b' ');
         }
-        let pinned = scope.pinned.unwrap_or_else(|| scope.place(&templates[0].0));
         let mut made = Scope {
             file: scope.file,
             octets: &line,
@@ -94,7 +99,11 @@ impl Reader<'_> {
         made.octets = data;
         match lexer.line(&mut tokens) {
             Some(Err(error)) => self.error(&made, error.id, error.at, error.message, error.advice),
-            _ => self.data(&made, Token { start: 0, end: 0, ..owner }, head, &mut Words::new(data, &tokens)),
+            _ => {
+                let nothing = Token { start: 0, end: 0, ..owner };
+                let head = Head { token: nothing, ..*head };
+                self.data(&made, nothing, &head, &mut Words::new(data, &tokens));
+            }
         }
     }
 }

@@ -106,30 +106,36 @@ impl Reader<'_> {
                     self.error(scope, "meta-type", token, &message, "remove the record");
                     return None;
                 }
+                if matches!(rtype, RrType::MD | RrType::MF) {
+                    let message = format!("{rtype} is obsolete since RFC 973: nothing asks for it");
+                    self.error(scope, "obsolete-type", token, &message, "write an MX record");
+                    return None;
+                }
                 return Some(Head { ttl, rtype, token });
             } else {
-                self.unknown_type(scope, token, first);
+                self.unknown_type(scope, token, first, ttl.is_none());
                 return None;
             }
         }
     }
 
-    fn unknown_type(&mut self, scope: &Scope<'_>, token: Token, first: Token) {
-        let owner = std::str::from_utf8(first.text(scope.octets)).unwrap_or_default();
-        let advice = if first.start != token.start && RrType::parse(owner).is_some() {
-            format!(
-                "`{owner}` was read as the owner: a line whose owner is that of the line before begins with a blank"
-            )
-        } else {
-            "write a mnemonic such as AAAA, or TYPE28; TTL and class stand before it once each".to_owned()
+    fn unknown_type(&mut self, scope: &Scope<'_>, token: Token, first: Token, ttl_may_stand: bool) {
+        let looks_like_ttl = ttl_may_stand && token.text(scope.octets).first().is_some_and(u8::is_ascii_digit);
+        let (id, message, advice) = match looks_like_ttl {
+            true => ("bad-ttl", "not a TTL: a number up to 4294967295, or numbers with units", "write 3600, or 1h30m"),
+            false => (
+                "unknown-type",
+                "neither a record type nor a TTL or class where one may stand",
+                "write a mnemonic such as AAAA, or TYPE28; TTL and class stand before it once each",
+            ),
         };
-        self.error(
-            scope,
-            "unknown-type",
-            token,
-            "neither a record type nor a TTL or class where one may stand",
-            &advice,
-        );
+        let owner = std::str::from_utf8(first.text(scope.octets)).unwrap_or_default();
+        if first.start != token.start && (RrType::parse(owner).is_some() || Class::parse(owner).is_some()) {
+            let advice =
+                format!("`{owner}` was read as the owner: begin the line with a blank to keep the owner before");
+            return self.error(scope, id, token, message, &advice);
+        }
+        self.error(scope, id, token, message, advice);
     }
 
     fn limited(&mut self, scope: &Scope<'_>, token: Token, seconds: u32) -> Ttl {

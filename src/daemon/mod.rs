@@ -1,0 +1,283 @@
+//! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
+
+mod setup;
+mod translate;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::cli::Serve;
+use crate::config::{Config, Source};
+use crate::control::api::{Failure, LastReload, Request, Response};
+use crate::control::server::{ControlSocket, bind};
+use crate::control::{Answer, Call};
+use crate::driver::reload::{ReloadOutcome, Reloaded};
+use crate::driver::{self, Driver, DriverError};
+use crate::serve::privileges::Identity;
+use crate::serve::{ListenSettings, Listeners, Running};
+use crate::snapshot::sought::HashKey;
+use crate::store::Store;
+use crate::store::journal::Actor;
+
+/// How many requests may wait for the driver, which does one thing at a time.
+const WAITING: usize = 16;
+
+/// Serves until it is told to stop.
+pub fn serve(order: Serve) -> Result<(), Failure> {
+    log_to_stderr();
+    let config = order.source.load()?;
+    // Sockets first: privileged ports need rights that state on disk must not have.
+    let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
+    let addresses = listeners.addresses();
+    drop_privileges(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
+    let _guard = runtime.enter();
+    let store = Store::open(config.state_dir.as_deref()).map_err(plain)?;
+    let control = bind(&store, config.control.group.as_deref())?;
+    let driver = Driver::start(config.setup(), store, hash_key()).map_err(plain)?;
+    let mut daemon = Daemon {
+        driver,
+        source: order.source,
+        started: Instant::now(),
+        addresses: addresses.clone(),
+        last_reload: None,
+    };
+    daemon.first_load(&config)?;
+    let stage = Arc::clone(daemon.driver.stage());
+    let running = listeners.run(&stage).map_err(plain)?;
+    daemon.driver.set_listeners(addresses.clone());
+    announce(order.json, &addresses, &daemon.driver);
+    let tally = runtime.block_on(daemon.run(control, running));
+    tracing::info!(queries = tally, "stopped");
+    Ok(())
+}
+
+struct Daemon {
+    driver: Driver,
+    source: Source,
+    started: Instant,
+    addresses: Vec<SocketAddr>,
+    last_reload: Option<LastReload>,
+}
+
+impl Daemon {
+    /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
+    /// nothing can be served at all, there is no server.
+    fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
+        let reloaded = self.driver.reload(config.setup(), &[], &driver::daemon()).map_err(plain)?;
+        self.note_reload(&reloaded);
+        for zone in &reloaded {
+            report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
+        }
+        if self.driver.serving().zones().is_empty() && !config.zones.is_empty() {
+            let findings: Vec<String> = reloaded.iter().flat_map(translate::problems).collect();
+            return Err(Failure::new(
+                format!("no zone can be served\n{}", findings.join("\n")),
+                "the server has not started",
+                "put the files right; `understudy check` shows all that is wrong with them",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Serves until a signal says to stop; returns how many queries were answered.
+    async fn run(self, control: Option<ControlSocket>, running: Running) -> u64 {
+        let (Ok(mut hangup), Ok(mut terminate), Ok(mut interrupt)) =
+            (signal(SignalKind::hangup()), signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
+            tracing::error!("signals cannot be received: stopping");
+            return total(&running.stop());
+        };
+        let (calls, waiting) = mpsc::channel(WAITING);
+        let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
+        let (reloads, asked) = mpsc::channel(1);
+        let worker = std::thread::Builder::new().name("driver".into()).spawn(move || self.work(waiting, asked));
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                got = hangup.recv() => wake(got, &reloads),
+            }
+        }
+        if let Some(served) = served {
+            served.abort();
+        }
+        // The driver finishes what it is doing; what waits behind that is told that the daemon stops.
+        drop((calls, reloads));
+        let queries = tokio::task::spawn_blocking(move || total(&running.stop())).await.unwrap_or(0);
+        if let Ok(worker) = worker {
+            let _ = tokio::task::spawn_blocking(move || worker.join()).await;
+        }
+        queries
+    }
+
+    /// The driver's thread: one request at a time, until nobody can send any more.
+    fn work(mut self, mut calls: mpsc::Receiver<Call>, mut reloads: mpsc::Receiver<()>) {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return };
+        runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    biased;
+                    call = calls.recv() => match call {
+                        Some(call) => {
+                            let answer = self.answer(&call);
+                            // Whoever asked may be gone; what was done is done and in the journal.
+                            let _ = call.answer.send(answer);
+                        }
+                        None => return,
+                    },
+                    Some(()) = reloads.recv() => self.reload_on_signal(),
+                }
+            }
+        });
+    }
+
+    fn answer(&mut self, call: &Call) -> Answer {
+        let actor = Actor {
+            uid: Some(call.actor.uid),
+            name: call.actor.user.clone().unwrap_or_else(|| format!("uid {}", call.actor.uid)),
+        };
+        match &call.request {
+            Request::Status => Ok(Response::Status(self.status())),
+            Request::Reload(request) => {
+                let reloaded = self.reload(&request.accept, &actor)?;
+                Ok(Response::Reload(translate::reload(reloaded)))
+            }
+            Request::Failover(request) => {
+                let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+                let order = translate::order(request)?;
+                let report = self.driver.fail_over(&origin, &order, &actor).map_err(failed)?;
+                Ok(Response::Failover(translate::failover(report, &order)?))
+            }
+        }
+    }
+
+    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, Failure> {
+        // A configuration with errors changes nothing: the last good one stays, never defaults.
+        let config = self.source.load()?;
+        let reloaded = self.driver.reload(config.setup(), accept, actor).map_err(failed)?;
+        self.note_reload(&reloaded);
+        Ok(reloaded)
+    }
+
+    fn reload_on_signal(&mut self) {
+        match self.reload(&[], &driver::daemon()) {
+            Ok(reloaded) => reloaded.iter().for_each(|zone| report(zone, true)),
+            Err(failure) => tracing::error!("reload: {failure}"),
+        }
+    }
+
+    fn note_reload(&mut self, reloaded: &[Reloaded]) {
+        let count = |wanted: fn(&ReloadOutcome) -> bool| reloaded.iter().filter(|zone| wanted(&zone.outcome)).count();
+        let published = count(|outcome| matches!(outcome, ReloadOutcome::Published { .. }));
+        let refused = count(|outcome| matches!(outcome, ReloadOutcome::Refused(_)));
+        let broken = count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_)));
+        self.last_reload = Some(LastReload {
+            at: driver::now(),
+            ok: refused + broken == 0,
+            summary: format!(
+                "{published} published, {} unchanged, {refused} refused, {broken} with errors",
+                reloaded.len() - published - refused - broken
+            ),
+        });
+    }
+}
+
+/// Asks the driver to reload; a reload that waits already covers this one too.
+fn wake(signalled: Option<()>, reloads: &mpsc::Sender<()>) {
+    if signalled.is_some() {
+        let _ = reloads.try_send(());
+    }
+}
+
+fn total(tally: &crate::serve::counters::Tally<u64>) -> u64 {
+    tally.queries.iter().sum()
+}
+
+fn report(zone: &Reloaded, served: bool) {
+    let name = &zone.origin;
+    match &zone.outcome {
+        ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
+        ReloadOutcome::Published { generation, serial, tally, .. } => {
+            tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+        }
+        ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) => {
+            let problems = translate::problems(zone).join("\n");
+            let meaning = if served { "the last good content is served on" } else { "the zone is NOT served" };
+            tracing::error!(zone = %name, "the zone's files cannot be taken over; {meaning}:\n{problems}");
+        }
+    }
+}
+
+fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
+    let zones = driver.serving().zones().len();
+    let line = if json {
+        serde_json::json!({ "listening": addresses, "zones": zones }).to_string()
+    } else {
+        let shown: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        format!("listening on {} with {zones} zones", shown.join(", "))
+    };
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn listen_settings(config: &Config) -> ListenSettings {
+    let usual = ListenSettings::default();
+    let tcp = crate::serve::tcp::TcpLimits {
+        connections: config.server.tcp.connections,
+        for_client: config.server.tcp.per_client,
+        idle: config.server.tcp.idle,
+        write: config.server.tcp.write,
+        ..usual.tcp
+    };
+    ListenSettings {
+        addresses: config.server.listen.clone(),
+        workers: config.server.workers.unwrap_or(usual.workers),
+        tcp,
+        ..usual
+    }
+}
+
+fn drop_privileges(config: &Config) -> Result<(), Failure> {
+    let Some(user) = &config.server.user else { return Ok(()) };
+    let identity = Identity::look_up(user, config.server.group.as_deref()).map_err(plain)?;
+    if let Some(dir) = &config.state_dir {
+        setup::give_directory(dir, &identity)?;
+    }
+    identity.assume().map_err(plain)
+}
+
+fn hash_key() -> HashKey {
+    let half = || RandomState::new().hash_one(std::process::id()).to_le_bytes();
+    let mut octets = [0; 16];
+    octets[..8].copy_from_slice(&half());
+    octets[8..].copy_from_slice(&half());
+    HashKey::new(octets)
+}
+
+fn log_to_stderr() {
+    use std::io::IsTerminal as _;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("UNDERSTUDY_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=warn,hickory_net=warn"));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .try_init();
+}
+
+/// An error that says all by itself.
+fn plain(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error.to_string(), "the server has not started", "")
+}
+
+fn failed(error: DriverError) -> Failure {
+    Failure::new(error.to_string(), "nothing was published; what was served before is served on", "")
+}

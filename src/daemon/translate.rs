@@ -1,0 +1,174 @@
+//! Between what the driver says and what operators are told.
+
+use super::Daemon;
+use crate::config::dotless;
+use crate::config::nearest::UnknownName;
+use crate::control::api::{
+    ContentStatus, FailoverOutcome, FailoverReport, FailoverRequest, Failure, Finding, RecordDiff, ReloadOutcome,
+    ReloadReport, Route, StatusReport, ZoneReload, ZoneStatus,
+};
+use crate::door::Override;
+use crate::driver::failover::{FailedOver, FailoverOutcome as Done, Order};
+use crate::driver::reload::{ReloadOutcome as Outcome, Reloaded};
+use crate::driver::setup::Setup;
+use crate::failover::plan::{Impossible, MoveRequest};
+use crate::gate::{self, id};
+use crate::name::Name;
+
+impl Daemon {
+    /// How things stand.
+    pub(super) fn status(&self) -> StatusReport {
+        StatusReport {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            generation: self.driver.serving().generation,
+            listeners: self.addresses.clone(),
+            zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin)).collect(),
+            last_reload: self.last_reload.clone(),
+        }
+    }
+
+    fn zone_status(&self, origin: &Name) -> ZoneStatus {
+        let serving = self.driver.serving();
+        let zone = serving.zone(origin.as_ref());
+        let route = |zone: &crate::serving::ZoneServing, region, name: &str| Route {
+            region: name.to_owned(),
+            site: zone.content.site(zone.routing.site(region)).name.clone(),
+        };
+        let health = self.driver.health(origin);
+        let diagnostics =
+            || health.iter().flat_map(|health| &health.diagnostics).map(ToString::to_string).collect::<Vec<_>>();
+        let content = match (zone, health.is_none_or(|health| health.good)) {
+            (Some(_), true) => ContentStatus::Loaded,
+            (Some(_), false) => ContentStatus::LastGood { diagnostics: diagnostics() },
+            (None, _) => ContentStatus::Broken { diagnostics: diagnostics() },
+        };
+        ZoneStatus {
+            name: origin.clone(),
+            serial: zone.map(|zone| zone.serial.0),
+            epoch: zone.map_or(0, |zone| zone.content.epoch),
+            routes: zone
+                .map(|zone| serving.regions.iter().map(|(region, name)| route(zone, region, name)).collect())
+                .unwrap_or_default(),
+            content,
+        }
+    }
+}
+
+/// The zone that an operator names.
+pub(super) fn zone_name(given: &str, setup: &Setup) -> Result<Name, Failure> {
+    let known = || setup.zones.iter().map(|zone| dotless(zone.origin.as_ref()));
+    let unknown = || Failure::from(UnknownName::new("zone", given, known()));
+    let name = Name::absolute(given).map_err(|_| unknown())?;
+    if setup.zone(&name).is_none() {
+        return Err(unknown());
+    }
+    Ok(name)
+}
+
+/// What an operator asks for, in the words of the core.
+pub(super) fn order(request: &FailoverRequest) -> Result<Order, Failure> {
+    let overrides = request.overrides.iter().map(|word| {
+        format!("{word}").parse::<Override>().map_err(|error| Failure::new(error, "nothing was changed", ""))
+    });
+    Ok(Order {
+        request: MoveRequest { to: request.to.clone(), from: request.from.clone(), region: request.region.clone() },
+        dry_run: request.dry_run,
+        plan: request.plan.clone(),
+        reason: request.reason.clone().unwrap_or_default(),
+        overrides: overrides.collect::<Result<_, _>>()?,
+    })
+}
+
+/// What became of a failover.
+pub(super) fn failover(report: Result<FailedOver, Impossible>, order: &Order) -> Result<FailoverReport, Failure> {
+    let report = report.map_err(|impossible| match impossible {
+        Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
+        Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
+        other => Failure::new(other.to_string(), "nothing was changed", "understudy status"),
+    })?;
+    let outcome = match report.outcome {
+        Done::NothingToDo if order.dry_run => FailoverOutcome::DryRunClean,
+        Done::NothingToDo => FailoverOutcome::NothingToDo,
+        Done::WouldChange => FailoverOutcome::WouldChange,
+        Done::Blocked => FailoverOutcome::Blocked,
+        Done::Done { generation, serial, confirmed } => {
+            FailoverOutcome::Done { generation, serial: serial.0, confirmed }
+        }
+    };
+    Ok(FailoverReport {
+        zone: report.origin,
+        to: order.request.to.clone(),
+        dry_run: order.dry_run,
+        moves: report.moves.into_iter().map(|(region, site)| Route { region, site }).collect(),
+        plan: report.plan,
+        findings: report.findings.iter().map(|found| finding(found, &order.overrides)).collect(),
+        diff: report
+            .changes
+            .into_iter()
+            .map(|change| RecordDiff {
+                name: change.owner,
+                rtype: change.rtype,
+                before: change.before,
+                after: change.after,
+            })
+            .collect(),
+        outcome,
+    })
+}
+
+fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
+    Finding {
+        gate: found.gate.into(),
+        verdict: found.verdict,
+        reason: found.reason.clone(),
+        remedy: found.remedy.clone(),
+        digest: found.digest(),
+        items: found.items.clone(),
+        overridden: found.verdict.stops() && overrides.iter().any(|word| word.covers(found)),
+        overridable: !id::FIRM.contains(&found.gate),
+    }
+}
+
+/// What became of a reload.
+pub(super) fn reload(zones: Vec<Reloaded>) -> ReloadReport {
+    let outcome = |outcome| match outcome {
+        Outcome::Unchanged => ReloadOutcome::Unchanged,
+        Outcome::Published { generation, serial, tally, findings } => ReloadOutcome::Published {
+            generation,
+            serial: serial.0,
+            added: tally.added,
+            removed: tally.removed,
+            changed: tally.changed,
+            findings: shown(&findings),
+        },
+        Outcome::Refused(findings) => ReloadOutcome::Refused { findings: shown(&findings) },
+        Outcome::KeptLastGood(diagnostics) => {
+            ReloadOutcome::KeptLastGood { diagnostics: diagnostics.iter().map(ToString::to_string).collect() }
+        }
+    };
+    let zone = |zone: Reloaded| ZoneReload { name: zone.origin, outcome: outcome(zone.outcome) };
+    ReloadReport { zones: zones.into_iter().map(zone).collect() }
+}
+
+/// Findings worth an operator's time.
+fn shown(findings: &[gate::Finding]) -> Vec<Finding> {
+    let worth = findings.iter().filter(|found| found.verdict != crate::evidence::Verdict::Pass);
+    worth.map(|found| finding(found, &[])).collect()
+}
+
+/// What kept a zone's files from being taken over, in lines.
+pub(super) fn problems(zone: &Reloaded) -> Vec<String> {
+    match &zone.outcome {
+        Outcome::Refused(findings) => findings
+            .iter()
+            .filter(|found| found.verdict.stops())
+            .map(|found| {
+                format!("{}: {}; {}\n    {}", found.gate, found.reason, found.remedy, found.items.join("\n    "))
+            })
+            .collect(),
+        Outcome::KeptLastGood(diagnostics) => diagnostics.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
+}

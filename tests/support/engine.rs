@@ -1,0 +1,70 @@
+//! The engine without a server around it: zones read, compiled, verified and asked within the test.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use super::compare::View;
+use super::message;
+use understudy::door::{Candidate, Proposal};
+use understudy::gate::{Finding, id};
+use understudy::name::Name;
+use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
+use understudy::serving::regions::Regions;
+use understudy::serving::respond::{Asker, Transport};
+use understudy::serving::{Routing, Serving, Settings};
+use understudy::snapshot::Snapshot;
+use understudy::snapshot::compile::Shape;
+use understudy::snapshot::sought::HashKey;
+use understudy::time::Timestamp;
+use understudy::zone::reader::{self, Source, Sources};
+use understudy::zone::rrsets::Zone;
+
+/// Nothing is included.
+struct NoSources;
+
+impl Sources for NoSources {
+    fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+        Err(format!("{path}: there are no other files here"))
+    }
+}
+
+/// What queries about these zones, each an origin and a master file, are answered from.
+pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
+    let key = HashKey::new(*b"a key for tests.");
+    let empty = Serving::empty(0, key, Settings::default(), Regions::default());
+    let proposals = zones.into_iter().map(|(origin, text)| Proposal {
+        content: Arc::new(content(key, origin, text)),
+        routing: Routing { sites: vec![SiteId(0)], revision: 0 },
+        loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
+        restored: None,
+    });
+    let candidate = Candidate::new(Arc::new(empty), proposals.collect());
+    candidate.verify(&[]).unwrap_or_else(|refused| panic!("{refused:#?}")).serving().clone()
+}
+
+fn content(key: HashKey, origin: &Name, text: &str) -> Content {
+    let source = Source { path: format!("{origin}zone"), octets: text.as_bytes().into() };
+    let reading = reader::read(origin, source, &mut NoSources);
+    let text = reading.into_text().unwrap_or_else(|diagnostics| panic!("{origin}: {diagnostics:#?}"));
+    let zone = Zone::new(Some(&text), None).unwrap();
+    let shape = Shape { key, negative_ttl: None, max_ttl: None };
+    let snapshot = Snapshot::compile(&zone, shape).unwrap();
+    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) };
+    Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
+}
+
+/// The answer to a query.
+pub fn ask(serving: &Serving, query: &[u8], transport: Transport) -> Vec<u8> {
+    let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
+    let mut out = vec![0; 65_535];
+    let length = serving.respond(query, &asker, &mut out).unwrap_or_default();
+    out.truncate(length);
+    out
+}
+
+/// Whether an answer over UDP that is not cut has all that it would have over TCP. Peers may have to cut it nevertheless:
+/// how well names are compressed is everybody's own.
+pub fn is_whole(serving: &Serving, query: &[u8], answer: &[u8]) -> bool {
+    let tcp = message::read(&ask(serving, query, Transport::Tcp)).unwrap();
+    message::read(answer).is_ok_and(|udp| !udp.flags.tc() && View::of(&udp) == View::of(&tcp))
+}
