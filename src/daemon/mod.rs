@@ -38,7 +38,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
-    let store = Store::open(config.state_dir.as_deref()).map_err(plain)?;
+    let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
     let driver = Driver::start(config.setup(), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
