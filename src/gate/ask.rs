@@ -131,6 +131,15 @@ impl<'s> Sink<'s> for Summary {
         Some(Spot::default())
     }
 
+    fn wants_proofs(&self) -> bool {
+        false
+    }
+
+    fn put_signatures(&mut self, _: Owner<'s>, _: WireSet<'s>) -> Option<Spot> {
+        self.data |= self.rtype == RrType::RRSIG;
+        Some(Spot::default())
+    }
+
     fn put_synthesized(&mut self, _: NameRef<'_>, _: Ttl) -> Option<Spot> {
         self.data |= self.rtype == RrType::CNAME;
         Some(Spot::default())

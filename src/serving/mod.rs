@@ -5,6 +5,7 @@
 
 pub mod content;
 pub mod directory;
+mod proof;
 pub mod query;
 pub mod regions;
 pub mod resolve;
@@ -93,8 +94,10 @@ impl ZoneServing {
         &self.content.site(self.routing.site(region)).snapshot
     }
 
-    fn scope(&self) -> Scope {
-        Scope { origin_len: self.content.origin.as_ref().len(), serial: self.serial, ttl_cap: Ttl::MAX }
+    /// What is true of all records that a region gets.
+    fn scope(&self, snapshot: &Snapshot) -> Scope {
+        let serial = (!snapshot.is_signed()).then_some(self.serial);
+        Scope { origin_len: self.content.origin.as_ref().len(), serial, ttl_cap: Ttl::MAX }
     }
 }
 

@@ -68,7 +68,7 @@ pub enum Owner<'s> {
     Ancestor(usize),
     /// The name that stands in the body of an RRset put in before.
     Within(Spot, u16),
-    /// Any other name of the zone.
+    /// Any other name of the zone: that of a proof. The same RRset is put in once, however often it is needed.
     Name(NameRef<'s>),
 }
 
@@ -81,8 +81,8 @@ pub struct Spot(pub u16);
 pub struct Scope {
     /// The zone's origin: how many octets it has.
     pub origin_len: usize,
-    /// The serial to tell, whatever the text says.
-    pub serial: Serial,
+    /// The serial to tell, whatever the text says; none in a signed zone, whose SOA is told as it is.
+    pub serial: Option<Serial>,
     /// Caps every TTL.
     pub ttl_cap: Ttl,
 }
@@ -94,6 +94,12 @@ pub trait Sink<'s> {
 
     /// Puts in an RRset; none where there is no room, after which nothing more has to be put in but optional records.
     fn put(&mut self, section: Section, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot>;
+
+    /// Whether signatures and proofs are wanted (the DO bit, RFC 3225).
+    fn wants_proofs(&self) -> bool;
+
+    /// Puts in the signatures over an RRset without the RRset: somebody asked for just these.
+    fn put_signatures(&mut self, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot>;
 
     /// Puts in a CNAME record made from a DNAME: the name that is sought is an alias of `target` (RFC 6672 §3.1).
     fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot>;

@@ -5,13 +5,14 @@ use super::node::WireSet;
 use super::sought::Sought;
 use crate::name::{MAX_NAME, NameRef};
 use crate::rr::{Class, RrType};
-use crate::serial::Serial;
 use crate::time::Ttl;
 
 /// The length of a message's header (RFC 1035 §4.1.1).
 pub const HEADER: usize = 12;
 /// From a record's start to its data, its owner being a pointer.
 const RECORD_HEAD: usize = 12;
+/// How many proofs are told apart in one answer: three are needed for one name.
+const MAX_PROOFS: usize = 8;
 /// A compression pointer reaches only so far (RFC 1035 §4.1.4).
 const POINTER_REACH: usize = 0x4000;
 
@@ -33,6 +34,9 @@ pub struct Writer<'o> {
     origin_at: usize,
     /// Where the target of the last DNAME stands, and how long it is.
     redirection: Option<(usize, usize)>,
+    /// Which RRsets of proofs are in: where their bodies lie in memory. More are not told apart, and may come twice.
+    proofs: [usize; MAX_PROOFS],
+    proof_count: usize,
     scope: Scope,
 }
 
@@ -40,7 +44,7 @@ impl<'o> Writer<'o> {
     /// A writer that goes on at `at`, behind a question that begins right behind the header, and stops at `limit`.
     /// With `dnssec`, signatures go with what they cover.
     pub fn new(out: &'o mut [u8], at: usize, limit: usize, dnssec: bool) -> Writer<'o> {
-        let scope = Scope { origin_len: 1, serial: Serial(0), ttl_cap: Ttl::MAX };
+        let scope = Scope { origin_len: 1, serial: None, ttl_cap: Ttl::MAX };
         let limit = limit.min(out.len());
         Writer {
             out,
@@ -53,6 +57,8 @@ impl<'o> Writer<'o> {
             sought_len: 0,
             origin_at: HEADER,
             redirection: None,
+            proofs: [0; MAX_PROOFS],
+            proof_count: 0,
             scope,
         }
     }
@@ -145,6 +151,10 @@ impl<'o> Writer<'o> {
     /// Puts in records under a name of the zone that does not stand in the message: labels, then a pointer.
     fn put_named(&mut self, section: Section, name: NameRef<'_>, set: WireSet<'_>) -> Option<Spot> {
         debug_assert!(set.pointers().next().is_none());
+        let place = set.body().as_ptr() as usize;
+        if self.proofs[..self.proof_count].contains(&place) {
+            return Some(Spot::default());
+        }
         let front = name.len() - self.scope.origin_len;
         let mut owner = [0; MAX_NAME + 2];
         owner[..front].copy_from_slice(&name.as_wire()[..front]);
@@ -158,6 +168,10 @@ impl<'o> Writer<'o> {
         self.copy_named_records(set.body(), &owner[..front + 2], ttl);
         self.copy_named_records(signatures, &owner[..front + 2], ttl);
         self.count(section, records as u16);
+        if let Some(free) = self.proofs.get_mut(self.proof_count) {
+            *free = place;
+            self.proof_count += 1;
+        }
         Some(spot)
     }
 
@@ -195,9 +209,9 @@ impl<'s> Sink<'s> for Writer<'_> {
         for at in set.pointers() {
             self.out[start + at..start + at + 2].copy_from_slice(&pointer(self.origin_at));
         }
-        if set.rtype() == RrType::SOA {
+        if let (RrType::SOA, Some(serial)) = (set.rtype(), self.scope.serial) {
             // The last twenty octets are the numbers (RFC 1035 §3.3.13); the serial is the first of them.
-            self.out[self.at - 20..self.at - 16].copy_from_slice(&self.scope.serial.0.to_be_bytes());
+            self.out[self.at - 20..self.at - 16].copy_from_slice(&serial.0.to_be_bytes());
         }
         if set.rtype() == RrType::DNAME {
             let (rdata, _) = set.first_rdata();
@@ -205,6 +219,21 @@ impl<'s> Sink<'s> for Writer<'_> {
         }
         self.copy_records(signatures, owner, ttl);
         self.count(section, set.record_count() + signature_count);
+        Some(Spot(start as u16))
+    }
+
+    fn wants_proofs(&self) -> bool {
+        self.dnssec
+    }
+
+    fn put_signatures(&mut self, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot> {
+        let owner_at = self.owner_at(owner)?;
+        if self.truncated || self.at + set.signatures().len() > self.limit {
+            return self.no_room(Section::Answer);
+        }
+        let start = self.at;
+        self.copy_records(set.signatures(), u16::from_be_bytes(pointer(owner_at)), set.ttl().min(self.scope.ttl_cap));
+        self.count(Section::Answer, set.signature_count());
         Some(Spot(start as u16))
     }
 
