@@ -12,6 +12,7 @@ use crate::serial::Serial;
 use crate::serving::content::Content;
 use crate::serving::regions::RegionId;
 use crate::serving::{Routing, Serving, ZoneServing};
+use crate::time::Timestamp;
 
 /// What is to become of one zone.
 #[derive(Clone, Debug)]
@@ -32,6 +33,7 @@ pub struct Candidate {
     before: Arc<Serving>,
     after: Arc<Serving>,
     loads: Vec<Finding>,
+    now: Timestamp,
 }
 
 /// A change that may be published.
@@ -84,7 +86,7 @@ impl Override {
 impl Candidate {
     /// What `before` would be with the proposals, one a zone. A serial is the text's where secondaries would take it,
     /// else the one after the last (RFC 1982).
-    pub fn new(before: Arc<Serving>, proposals: Vec<Proposal>) -> Candidate {
+    pub fn new(before: Arc<Serving>, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
         let mut loads = Vec::with_capacity(proposals.len());
         let zones = proposals.into_iter().map(|proposal| {
             loads.push(proposal.loads);
@@ -94,17 +96,17 @@ impl Candidate {
             ZoneServing { content, routing, serial }
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads }
+        Candidate { before, after, loads, now }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
-    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>) -> Candidate {
-        let candidate = Candidate::new(before, proposals);
+    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
+        let candidate = Candidate::new(before, proposals, now);
         Candidate { after: Arc::new(candidate.after.at_generation(generation)), ..candidate }
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
-    pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>) -> Candidate {
+    pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>, now: Timestamp) -> Candidate {
         let after = Arc::new(before.without_zone(origin));
         let names = before.zone(origin).into_iter().flat_map(|zone| {
             let names = zone.content.sites.iter().flat_map(|site| site.zone.owners());
@@ -119,7 +121,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads] }
+        Candidate { before, after, loads: vec![loads], now }
     }
 
     /// What is served now, and what would be.
@@ -129,7 +131,12 @@ impl Candidate {
 
     /// The changes, one a zone.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
-        self.loads.iter().map(|loads| Change { before: &self.before, after: &self.after, origin: loads.zone.as_ref() })
+        self.loads.iter().map(|loads| Change {
+            before: &self.before,
+            after: &self.after,
+            origin: loads.zone.as_ref(),
+            now: self.now,
+        })
     }
 
     /// What tells this plan from any other: the zones, their routing before and after, and every RRset that some region
@@ -152,7 +159,14 @@ impl Candidate {
 
     /// What every gate finds.
     pub fn judge(&self) -> Vec<Finding> {
-        let gates = [gate::serials::judge, gate::vanish::judge, gate::closure::judge, gate::blast::judge];
+        let gates = [
+            gate::serials::judge,
+            gate::vanish::judge,
+            gate::closure::judge,
+            gate::signed::signatures,
+            gate::signed::alike,
+            gate::blast::judge,
+        ];
         let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
         self.loads.iter().cloned().chain(judged).collect()
     }
@@ -188,6 +202,9 @@ impl Verified {
 fn next_serial(before: Option<&ZoneServing>, after: &Content, routing: &Routing) -> Serial {
     let wanted = after.site(routing.site(RegionId::default())).zone.soa().map_or(Serial(0), |soa| soa.serial);
     let Some(before) = before else { return wanted };
+    if after.site(routing.site(RegionId::default())).snapshot.is_signed() {
+        return wanted; // The signer's, whatever it is: a gate says whether it will do.
+    }
     let regions = before.routing.sites.len().max(routing.sites.len()) as u16;
     let changes = (0..regions).map(RegionId).any(|region| {
         let old = before.content.site(before.routing.site(region));

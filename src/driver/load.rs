@@ -14,6 +14,7 @@ use crate::zone::check::{Limits, check};
 use crate::zone::diagnostic::{Diagnostic, Severity};
 use crate::zone::reader::{Source, Sources, read};
 use crate::zone::rrsets::Zone;
+use crate::zone::signatures::Signatures;
 use crate::zone::text::ZoneText;
 
 /// The id of the finding that a zone's file cannot be read at all: what it says is unknown then, not empty.
@@ -173,7 +174,15 @@ fn compile(
     }
     match Snapshot::compile(&zone, shape) {
         Ok(snapshot) => {
-            Some(SiteContent { name: site.name.clone(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) })
+            let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site.name);
+            let known = known.and_then(|known| known.signatures.as_deref());
+            let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, known)));
+            Some(SiteContent {
+                name: site.name.clone(),
+                zone: Arc::new(zone),
+                snapshot: Arc::new(snapshot),
+                signatures,
+            })
         }
         Err(error) => {
             let file = zone.files().first().cloned().unwrap_or_default();

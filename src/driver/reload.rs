@@ -125,7 +125,7 @@ impl Driver {
             return Ok(ReloadOutcome::Unchanged);
         }
         let tally = tally(&former.content, &proposal.content);
-        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal]).verify(accepted) {
+        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now()).verify(accepted) {
             Ok(verified) => verified,
             Err(Refused { findings }) => return Ok(ReloadOutcome::Refused(findings)),
         };
@@ -168,7 +168,7 @@ impl Driver {
             proposals.push(proposal);
             places.push(place);
         }
-        match Candidate::new(Arc::clone(&self.serving), proposals).verify(&[]) {
+        match Candidate::new(Arc::clone(&self.serving), proposals, super::now()).verify(&[]) {
             Ok(verified) => {
                 let generation = self.publish(&verified, texts, cause(actor, &[]))?;
                 for place in places {
@@ -200,7 +200,9 @@ impl Driver {
         let gone: Vec<Name> = served.filter(|origin| !configured.contains(origin)).collect();
         let mut reloaded = Vec::new();
         for origin in gone {
-            let outcome = match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref()).verify(accepted) {
+            let outcome = match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now())
+                .verify(accepted)
+            {
                 Ok(verified) => {
                     let serial = self.serial_of(&origin);
                     let removed = self.serving.zone(origin.as_ref()).map_or(0, rrset_count);

@@ -62,7 +62,7 @@ impl Driver {
                 None => tracing::error!(zone = %row.zone, "what was last published cannot be restored"),
             }
         }
-        let candidate = Candidate::restored(Arc::clone(&self.serving), generation, proposals);
+        let candidate = Candidate::restored(Arc::clone(&self.serving), generation, proposals, super::now());
         match candidate.verify(&[]) {
             Ok(verified) => {
                 self.stage.publish(&verified);

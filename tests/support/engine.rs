@@ -16,6 +16,7 @@ use understudy::snapshot::Snapshot;
 use understudy::snapshot::compile::Shape;
 use understudy::snapshot::sought::HashKey;
 use understudy::time::Timestamp;
+use understudy::time::Timestamp;
 use understudy::zone::reader::{self, Source, Sources};
 use understudy::zone::rrsets::Zone;
 
@@ -38,7 +39,7 @@ pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Se
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });
-    let candidate = Candidate::new(Arc::new(empty), proposals.collect());
+    let candidate = Candidate::new(Arc::new(empty), proposals.collect(), Timestamp::default());
     candidate.verify(&[]).unwrap_or_else(|refused| panic!("{refused:#?}")).serving().clone()
 }
 
@@ -49,7 +50,7 @@ fn content(key: HashKey, origin: &Name, text: &str) -> Content {
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key, negative_ttl: None, max_ttl: None };
     let snapshot = Snapshot::compile(&zone, shape).unwrap();
-    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) };
+    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None };
     Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
 }
 
