@@ -7,6 +7,7 @@ pub mod nearest;
 mod page;
 pub mod problem;
 mod read;
+mod setup;
 pub mod source;
 mod table;
 #[cfg(test)]
@@ -16,7 +17,7 @@ mod zone;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::name::{Name, NameRef};
@@ -42,7 +43,7 @@ pub struct Config {
     /// Where state is kept: journal, texts, control socket; a path from the working directory. None: in memory, and
     /// there is no control socket.
     pub state_dir: Option<PathBuf>,
-    /// Whether `$INCLUDE` may reach outside of the directory that [`Config::place`] gives.
+    /// Whether `$INCLUDE` may reach outside of `dir`, or of a zone file's own directory where that is elsewhere.
     pub include_outside: bool,
     /// How queries are taken in.
     pub server: Server,
@@ -168,16 +169,6 @@ impl Config {
             control: Control::default(),
             regions: Vec::new(),
             zones: Vec::new(),
-        }
-    }
-
-    /// Where a zone's `file` is: the directory that its inclusions may not leave, and the path from there. The directory
-    /// is the configuration's; for a file that is written as lying elsewhere, it is that file's own.
-    pub fn place(&self, file: &Path) -> (PathBuf, PathBuf) {
-        let elsewhere = file.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
-        match (elsewhere, file.parent(), file.file_name()) {
-            (true, Some(parent), Some(name)) => (self.dir.join(parent), name.into()),
-            _ => (self.dir.clone(), file.into()),
         }
     }
 

@@ -40,7 +40,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let _guard = runtime.enter();
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
-    let driver = Driver::start(setup::from_config(&config), store, hash_key()).map_err(plain)?;
+    let driver = Driver::start(config.setup(), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
         source: order.source,
@@ -70,7 +70,7 @@ impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(setup::from_config(config), &[], &driver::daemon()).map_err(plain)?;
+        let reloaded = self.driver.reload(config.setup(), &[], &driver::daemon()).map_err(plain)?;
         self.note_reload(&reloaded);
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
@@ -161,7 +161,7 @@ impl Daemon {
     fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, Failure> {
         // A configuration with errors changes nothing: the last good one stays, never defaults.
         let config = self.source.load()?;
-        let reloaded = self.driver.reload(setup::from_config(&config), accept, actor).map_err(failed)?;
+        let reloaded = self.driver.reload(config.setup(), accept, actor).map_err(failed)?;
         self.note_reload(&reloaded);
         Ok(reloaded)
     }

@@ -1,44 +1,10 @@
-//! From the configuration to the words of the core.
+//! What is set up before anything is served.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use crate::config::{Config, ZoneConfig};
 use crate::control::api::Failure;
-use crate::driver::setup::{Setup, SiteSpec, ZoneSpec};
 use crate::serve::privileges::Identity;
-use crate::serving::Settings;
-use crate::serving::content::{BlastRadius, Policy};
-
-/// What the configuration says of what is served.
-pub(super) fn from_config(config: &Config) -> Setup {
-    Setup {
-        zones: config.zones.iter().map(zone).collect(),
-        regions: config.regions.clone(),
-        root: if config.dir.as_os_str().is_empty() { Path::new(".").into() } else { config.dir.clone() },
-        include_outside: config.include_outside,
-        settings: Settings { udp_payload: config.server.udp_payload },
-    }
-}
-
-fn zone(zone: &ZoneConfig) -> ZoneSpec {
-    let first = |sites: &Vec<String>| sites.first().cloned().unwrap_or_default();
-    let routes: BTreeMap<_, _> = zone.routing.iter().map(|(region, sites)| (region.clone(), first(sites))).collect();
-    let sites = zone.sites.iter().map(|site| SiteSpec { name: site.name.clone(), file: site.file.clone() });
-    ZoneSpec {
-        origin: zone.name.clone(),
-        common: zone.file.clone(),
-        sites: sites.collect(),
-        policy: Policy {
-            negative_ttl: zone.negative_ttl,
-            max_ttl: zone.max_ttl,
-            may_vanish: zone.may_vanish.clone(),
-            blast_radius: BlastRadius { percent: zone.blast_radius.percent, names: zone.blast_radius.names as usize },
-        },
-        routes,
-    }
-}
 
 /// Makes the state directory if it is not there, and gives it and what is in it to the user that the daemon becomes:
 /// afterwards it could not.
