@@ -1,0 +1,2 @@
+//! Placeholder.
+mod support;
