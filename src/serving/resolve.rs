@@ -81,7 +81,9 @@ impl<'s> View<'s> {
             if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
                 return done;
             }
-            sink.follow(spot, sought);
+            if !sink.follow(spot, sought) {
+                return done;
+            }
             match self.zone(sought, rtype) {
                 Some(next) => (zone, snapshot) = next,
                 None => return done,

@@ -84,7 +84,8 @@ impl Serving {
         let mut writer = Writer::new(out, query.question_end, limit - reserved, dnssec);
         let heading =
             self.view(ClientNet::from_source(asker.source)).resolve(&mut sought, query.rtype, any, &mut writer);
-        let (end, truncated, counts) = (writer.end(), writer.is_truncated(), writer.counts());
+        let end = writer.finish();
+        let (truncated, counts) = (writer.is_truncated(), writer.counts());
         write_header(packet, heading, truncated, counts, true, out);
         self.write_opt(query.edns, heading.rcode, end, out)
     }
