@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use support::compare::{Item, NORMALISATIONS as COMMON, Origins, View};
 use support::corpus_signed::{Ask, Case, cases};
 use support::lab::{Server, ZoneFile, isolated};
-use support::sign::Signer;
+use support::sign::{Denial, Signer};
 use support::{client, message, stream};
 use understudy::name::Name;
 use understudy::rr::RrType;
@@ -123,6 +123,41 @@ fn covered(item: &Item) -> Option<RrType> {
     (item.rtype == RrType::RRSIG).then(|| RrType(u16::from_be_bytes([item.data[0], item.data[1]])))
 }
 
+/// Why peers differ, from the question and their answers.
+fn reason(ask: &Ask, peers: &[View; 3]) -> &'static str {
+    let [bind, nsd, knot] = peers;
+    let aliased = |view: &View| view.answer.iter().any(|item| matches!(item.rtype, RrType::CNAME | RrType::DNAME));
+    match ask.question.qtype {
+        RrType::ANY | RrType::RRSIG => "ANY and RRSIG are answered with one RRset or with all (RFC 8482)",
+        _ if peers.iter().any(|view| view.tc) => {
+            "what fits: names are compressed and optional records left out differently"
+        }
+        RrType::NSEC if bind != nsd && nsd == knot => "BIND alone answers a question for NSEC at a cut",
+        RrType::NSEC3 if nsd != bind => "NSD alone does not follow aliases for NSEC3",
+        _ if peers.iter().any(aliased) => "chains of aliases end after a number of steps of each one's own",
+        _ if nsd.rcode != bind.rcode && bind.rcode == knot.rcode => {
+            "NSD alone takes names that only lie in another zone or are hashes for names of the zone"
+        }
+        _ if nsd.answer == bind.answer && nsd.authority != bind.authority => {
+            "proofs: NSD adds those that are not needed, and all leave out different ones for wildcards"
+        }
+        _ if bind.authority == nsd.authority && bind.additional != nsd.additional => {
+            "glue: BIND leaves out what does not fit"
+        }
+        _ => "others",
+    }
+}
+
+/// Whether an answer is another one with one more proof.
+fn proves_more(ours: &View, theirs: &View) -> bool {
+    let extra: Vec<&Item> = ours.authority.iter().filter(|item| !theirs.authority.contains(item)).collect();
+    let mut less = ours.clone();
+    less.authority.retain(|item| theirs.authority.contains(item));
+    let [proof, signature] = extra[..] else { return false };
+    let pair = [proof.rtype, signature.rtype];
+    less == *theirs && (pair == [RrType::RRSIG, RrType::NSEC] || pair == [RrType::NSEC, RrType::RRSIG])
+}
+
 #[derive(Default)]
 struct Tally {
     asked: usize,
@@ -133,10 +168,15 @@ struct Tally {
     with_two: usize,
     /// Where all of them cut the answer, and ours fits in whole.
     fitted: usize,
+    /// Where ours is cut, and theirs fit: they compress names in the data of NS records better.
+    tighter: usize,
+    /// Where ours also proves that the wildcard is an empty non-terminal.
+    proved_more: usize,
     normalised: [usize; NORMALISATIONS.len()],
     common: [usize; COMMON.len()],
-    /// In what the peers differ among one another: how often, and the first question.
-    disagreed: BTreeMap<String, (usize, String)>,
+    /// In what the peers differ among one another, and why: how often, how often we are with two of them, and an
+    /// example.
+    disagreed: BTreeMap<(&'static str, String), (usize, usize, String)>,
     /// In what we differ from all of them, and how often.
     wrong: BTreeMap<String, usize>,
 }
@@ -151,7 +191,7 @@ impl Tally {
         view.normalised(name, origins, &mut self.common)
     }
 
-    fn note(&mut self, case: &Case, ask: &Ask, peers: &[View; 3], ours: &View, whole: impl FnOnce() -> View) {
+    fn note(&mut self, case: &Case, ask: &Ask, peers: &[View; 3], ours: &View, whole: impl Fn() -> View) {
         self.asked += 1;
         self.with_dnssec += usize::from(ask.dnssec_ok);
         self.over_tcp += usize::from(ask.tcp);
@@ -163,19 +203,16 @@ impl Tally {
                 () if nsd == knot => ("BIND alone", bind, nsd, Some(nsd)),
                 () => ("each its own", bind, nsd, None),
             };
-            let with_two = majority == Some(ours);
-            self.with_two += usize::from(with_two);
-            let mut kind = format!("{who}: {}", odd.differences(other).join(", "));
-            if !with_two {
-                let with_odd = odd == ours;
-                kind += if with_odd { " (we with it)" } else { " (we otherwise)" };
-            }
+            let kind = format!("{who}: {}", odd.differences(other).join(", "));
+            let with_two = usize::from(majority == Some(ours));
             let text = || {
                 let texts = [("BIND", bind), ("NSD", nsd), ("Knot", knot), ("ours", ours)];
                 let texts: String = texts.iter().map(|(who, view)| format!("  {who} {}\n", view.text())).collect();
                 format!("zone {} ({:?}): {ask:?}\n{texts}", case.zone.origin, case.method)
             };
-            self.disagreed.entry(kind).or_insert_with(|| (0, text())).0 += 1;
+            let entry = self.disagreed.entry((reason(ask, peers), kind)).or_insert_with(|| (0, 0, text()));
+            (entry.0, entry.1) = (entry.0 + 1, entry.1 + with_two);
+            self.with_two += with_two;
             return;
         }
         self.agreed += 1;
@@ -184,6 +221,16 @@ impl Tally {
         }
         if bind.tc && !ours.tc && whole() == *ours {
             self.fitted += 1;
+            return;
+        }
+        if ours.tc && !bind.tc && !bind.aa && whole() == *bind {
+            self.tighter += 1;
+            return;
+        }
+        if matches!(case.method.denial, Denial::Nsec)
+            && proves_more(&if ours.tc { whole() } else { ours.clone() }, bind)
+        {
+            self.proved_more += 1;
             return;
         }
         let count = self.wrong.entry(ours.differences(bind).join(", ")).or_default();
@@ -203,13 +250,20 @@ impl Tally {
             disagreed as f64 * 100.0 / self.asked as f64,
             self.with_two
         );
-        for (kind, (count, first)) in &self.disagreed {
-            println!("  {count:6} {kind}");
+        let mut last = "";
+        for ((reason, kind), (count, with_two, example)) in &self.disagreed {
+            if *reason != last {
+                println!(" {reason}:");
+                last = reason;
+            }
+            println!("  {count:6} {kind} ({with_two})");
             if std::env::var_os("UNDERSTUDY_SHOW").is_some() {
-                println!("{first}");
+                println!("{example}");
             }
         }
-        println!("all of them cut {} answers that ours fits in whole", self.fitted);
+        println!("all of them cut {} answers that ours fits in whole; it is the other way round with", self.fitted);
+        println!("{} referrals, for they compress the names of NS records better", self.tighter);
+        println!("in {} answers we also prove that the wildcard is an empty non-terminal", self.proved_more);
         println!("overlooked in the answers of the four:");
         for (normalisation, count) in NORMALISATIONS.iter().zip(self.normalised) {
             println!("  {count:6} {}: {}", normalisation.name, normalisation.reason);

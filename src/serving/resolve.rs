@@ -186,6 +186,10 @@ fn put_all<'s>(found: Match<'s>, rtype: RrType, any: AnyPolicy, sink: &mut impl 
             sink.put_signatures(Owner::Sought, set);
         } else {
             sink.put(Section::Answer, Owner::Sought, set);
+            // Somebody who asks for all types asks for RRSIG as well, whatever DO says (RFC 4035 §3.1).
+            if any == AnyPolicy::All && set.signature_count() > 0 && !sink.wants_proofs() {
+                sink.put_signatures(Owner::Sought, set);
+            }
         }
         if any == AnyPolicy::One {
             break;

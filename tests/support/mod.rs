@@ -12,5 +12,6 @@ pub mod engine;
 pub mod generate;
 pub mod lab;
 pub mod message;
+pub mod resolver;
 pub mod sign;
 pub mod stream;
