@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod corpus_signed;
 pub mod dns;
 pub mod engine;
+pub mod fuzz;
 pub mod generate;
 pub mod lab;
 pub mod message;
