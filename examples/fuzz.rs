@@ -7,15 +7,22 @@
 //! A third argument is the seed; each thread has its own. Prints what went wrong and the octets that did it, and now and
 //! then how far it is and how much memory the process takes, which does not grow.
 
-#[path = "../tests/support/mod.rs"]
-mod support;
+/// What the tests share and this needs.
+#[allow(dead_code, reason = "tests need more of it")]
+#[path = "../tests/support"]
+mod support {
+    pub mod compare;
+    pub mod engine;
+    pub mod fuzz;
+    pub mod generate;
+    pub mod message;
+    pub mod sign;
+}
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::fuzz::{self, Corpus};
-use support::generate::{self, Rng};
-use support::sign::{METHODS, Signer};
-use understudy::time::Timestamp;
+use support::generate::Rng;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,7 +31,7 @@ fn main() {
         eprintln!("usage: fuzz packets|texts COUNT [SEED]");
         std::process::exit(2);
     };
-    let corpus = corpus();
+    let corpus = Corpus::new();
     let (seed, done) = (number(2).unwrap_or(1), AtomicU64::new(0));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     std::thread::scope(|scope| {
@@ -55,17 +62,4 @@ fn main() {
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or("no memory figures here").to_owned()
-}
-
-/// Some generated zones, most of them signed, each in another way.
-fn corpus() -> Corpus {
-    let signer = Signer::new();
-    let zones = (0..8).flat_map(|seed| generate::zones(seed, 24)).filter(|zone| !zone.below_dname);
-    let signed: Vec<_> = zones
-        .enumerate()
-        .filter(|(number, _)| number % 4 != 3)
-        .map(|(number, zone)| (zone.origin.clone(), signer.sign(&zone.origin, &zone.text, METHODS[number % METHODS.len()])))
-        .collect();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    Corpus::new(&signed, Timestamp(now as i64))
 }

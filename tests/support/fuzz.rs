@@ -16,6 +16,7 @@ use understudy::zone::rrsets::Zone;
 
 use super::generate::{self, Rng};
 use super::message;
+use super::sign::{METHODS, Signer};
 
 /// Nothing is included.
 struct NoSources;
@@ -44,7 +45,8 @@ pub fn packet(serving: &Serving, octets: &[u8], out: &mut [u8]) -> Result<(), St
         let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
         match serving.respond(octets, &asker, out) {
             Some(length) => {
-                answer(octets, &out[..length], transport).map_err(|why| format!("{transport:?}: {why}: {:?}", &out[..length]))?;
+                answer(octets, &out[..length], transport)
+                    .map_err(|why| format!("{transport:?}: {why}: {:?}", &out[..length]))?;
             }
             None if octets.len() < 12 || octets[2] & 0x80 != 0 => {}
             None => return Err(format!("{transport:?}: silence")),
@@ -98,10 +100,16 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// The generated zones as they are; `signed` are added to them, each an origin and a text.
-    pub fn new(signed: &[(Name, String)], now: Timestamp) -> Corpus {
+    /// Some generated zones, most of them signed, each in another way.
+    pub fn new() -> Corpus {
         let zones: Vec<generate::Zone> =
             (0..8).flat_map(|seed| generate::zones(seed, 24)).filter(|zone| !zone.below_dname).collect();
+        let signer = Signer::new();
+        let sign = |(number, zone): (usize, &generate::Zone)| match number % 4 {
+            3 => zone.text.clone(),
+            _ => signer.sign(&zone.origin, &zone.text, METHODS[number % METHODS.len()]),
+        };
+        let served: Vec<String> = zones.iter().enumerate().map(sign).collect();
         let mut packets = Vec::new();
         for (number, zone) in zones.iter().enumerate() {
             for (index, question) in generate::questions(zone, number as u64 + 5, 60).into_iter().enumerate() {
@@ -115,12 +123,9 @@ impl Corpus {
         }
         packets.extend(odd_packets(zones[0].origin.as_ref()));
         let texts = zones.iter().map(|zone| zone.text.clone().into_bytes()).collect();
-        let all = zones
-            .iter()
-            .filter(|zone| signed.iter().all(|(origin, _)| *origin != zone.origin))
-            .map(|zone| (&zone.origin, &*zone.text))
-            .chain(signed.iter().map(|(origin, text)| (origin, &**text)));
-        Corpus { serving: super::engine::serve_at(all, now), packets, texts }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        let all = zones.iter().zip(&served).map(|(zone, text)| (&zone.origin, &**text));
+        Corpus { serving: super::engine::serve_at(all, Timestamp(now as i64)), packets, texts }
     }
 
     /// A packet of the corpus, changed in some places.
