@@ -63,7 +63,7 @@ const LAYERS: &[Layer] = &[
         name: "core",
         modules: &["zone", "snapshot", "serving", "gate", "door", "exposure", "profile", "drain", "failover"],
         ordered: true,
-        crates: Allowed::Only(&["foldhash", "serde", "sha2", "siphasher", "thiserror"]),
+        crates: Allowed::Only(&["foldhash", "ring", "serde", "sha1", "sha2", "siphasher", "thiserror"]),
         std: PURE_STD,
         denied_macros: PURE_DENIED_MACROS,
     },
