@@ -14,14 +14,19 @@ const MARGIN: i64 = 3600;
 /// Signatures that end sooner than this are worth a word.
 const SOON: i64 = 3 * 86_400;
 
-/// Judges the signatures of what is new: each verifies, and outlives the change.
+/// Judges the signatures of what is new: each verifies, and outlives the change. What is published for the first time
+/// is only warned of: resolvers that do not validate get answers, where there would be none.
 pub fn signatures(change: Change<'_>) -> Finding {
     let mut wrong = BTreeSet::new();
     let mut late = BTreeSet::new();
-    let mut signed = 0;
-    for pair in change.pairs().iter().filter(|pair| pair.after.site.snapshot.is_signed()) {
-        signed += 1;
-        look(pair.after.site, change.now, &mut wrong, &mut late);
+    let first = change.zone_before().is_none();
+    let new: Vec<&SiteContent> = match change.zone_after().filter(|_| first) {
+        Some(zone) => zone.routing.sites_in_use().into_iter().map(|site| zone.content.site(site)).collect(),
+        None => change.pairs().iter().map(|pair| pair.after.site).collect(),
+    };
+    let signed: Vec<&SiteContent> = new.into_iter().filter(|site| site.snapshot.is_signed()).collect();
+    for site in &signed {
+        look(site, change.now, &mut wrong, &mut late);
     }
     let finding = |verdict, reason: String, remedy: &str, items: BTreeSet<String>| Finding {
         gate: id::SIGNATURES,
@@ -32,13 +37,15 @@ pub fn signatures(change: Change<'_>) -> Finding {
         items: items.into_iter().collect(),
     };
     if !wrong.is_empty() {
-        let reason = format!("{} signatures would not be accepted by resolvers that validate", wrong.len());
-        return finding(Verdict::Block, reason, "sign the zone anew and try again", wrong);
+        let reason = format!("{} signatures or proofs would not be accepted by resolvers that validate", wrong.len());
+        let verdict = if first { Verdict::Warn } else { Verdict::Block };
+        return finding(verdict, reason, "sign the zone anew and try again", wrong);
     }
     if !late.is_empty() {
         return finding(Verdict::Warn, "signatures end soon".into(), "sign the zone anew before that", late);
     }
-    let reason = if signed == 0 { "what is new is not signed" } else { "all signatures verify and outlive the change" };
+    let reason =
+        if signed.is_empty() { "what is new is not signed" } else { "all signatures verify and outlive the change" };
     Finding::pass(id::SIGNATURES, change.origin, reason)
 }
 
