@@ -179,12 +179,19 @@ impl<'z> Compiler<'z> {
                 self.nsec.push(node);
             }
             let parts = self.encode(set, signatures_over(Some(owner), set.rtype))?;
-            let ttl = set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX));
+            let ttl = self.ttl_of(set);
             let links_at = self.arena.push_set(set.rtype, ttl, &parts);
             self.note_links(set, links_at, &parts);
         }
         self.add_to_table(lower.as_ref(), node);
         Ok(())
+    }
+
+    /// The TTL of an RRset. Proofs live no longer than the negative answers that they are for (RFC 9077 §3).
+    fn ttl_of(&self, set: Rrset<'_>) -> Ttl {
+        let proves = matches!(set.rtype, RrType::NSEC | RrType::NSEC3);
+        let negative = self.shape.negative_ttl.filter(|_| proves);
+        [self.shape.max_ttl, negative].into_iter().flatten().fold(set.ttl, Ttl::min)
     }
 
     /// Lays down an NSEC3 record in a node that no lookup finds.
@@ -194,7 +201,7 @@ impl<'z> Compiler<'z> {
         let lower = owner.name.to_lowercase();
         let node = self.arena.begin_node(lower.as_ref().as_wire(), Flags::NONE, 1);
         let parts = self.encode(set, signatures_over(Some(owner), set.rtype))?;
-        self.arena.push_set(set.rtype, set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX)), &parts);
+        self.arena.push_set(set.rtype, self.ttl_of(set), &parts);
         self.nsec3.push((hash, node));
         Ok(())
     }
@@ -351,7 +358,7 @@ impl<'z> Compiler<'z> {
             for set in sets {
                 // Glue is not the parent's data and is never signed by it.
                 let parts = self.encode(set, None)?;
-                self.arena.push_set(set.rtype, set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX)), &parts);
+                self.arena.push_set(set.rtype, self.ttl_of(set), &parts);
             }
         }
         self.glue.insert(target, node);
