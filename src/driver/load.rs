@@ -1,8 +1,11 @@
 //! From a zone's texts, wherever they come from, to what each of its sites would answer.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
+use super::pages::LargePages;
 use super::setup::{SiteSpec, ZoneSpec};
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
@@ -19,6 +22,9 @@ use crate::zone::text::ZoneText;
 
 /// The id of the finding that a zone's file cannot be read at all: what it says is unknown then, not empty.
 pub const UNREADABLE: &str = "unreadable";
+
+/// From how many RRsets on a site is worth a thread of its own.
+const LARGE: usize = 20_000;
 
 /// What became of the texts of a zone.
 pub struct Loading {
@@ -86,13 +92,29 @@ pub fn from_files(
         }
     };
     let common = spec.common.as_ref().map(open);
-    let sites = spec.sites.iter().map(|site| {
-        let own = site.file.as_ref().map(open);
-        let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
-        let texts = SiteTexts { common: kept(&common), own: kept(&own) };
-        build(site, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
-    });
-    Loading { sites: sites.collect() }
+    let drafts: Vec<Draft<'_>> = spec
+        .sites
+        .iter()
+        .map(|site| {
+            let own = site.file.as_ref().map(open);
+            let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
+            let texts = SiteTexts { common: kept(&common), own: kept(&own) };
+            Draft::new(site, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts)
+        })
+        .collect();
+    // What was read is in the drafts: the memory is needed for what comes next.
+    drop(common);
+    let is_large = drafts.iter().filter_map(|draft| draft.zone.as_ref()).any(|zone| zone.len() >= LARGE);
+    let sites = if is_large && drafts.len() > 1 {
+        thread::scope(|scope| {
+            let finish = |draft: Draft<'_>| draft.finish(shape, former);
+            let threads: Vec<_> = drafts.into_iter().map(|draft| scope.spawn(move || finish(draft))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        })
+    } else {
+        drafts.into_iter().map(|draft| draft.finish(shape, former)).collect()
+    };
+    Loading { sites }
 }
 
 /// Reads a site's kept texts.
@@ -105,7 +127,9 @@ pub fn from_kept(spec: &ZoneSpec, site: &SiteSpec, texts: SiteTexts, shape: Shap
         }
     };
     let (common, own) = (texts.common.as_ref().map(open), texts.own.as_ref().map(open));
-    build(site, common.as_ref(), own.as_ref(), texts, shape, None)
+    let draft = Draft::new(site, common.as_ref(), own.as_ref(), texts);
+    drop((common, own));
+    draft.finish(shape, None)
 }
 
 /// One text: what it says if it has no errors, and all that was found in it.
@@ -130,23 +154,29 @@ fn about_file(path: &str, id: &'static str, message: String) -> Diagnostic {
     }
 }
 
-fn build(
-    site: &SiteSpec,
-    common: Option<&Read>,
-    own: Option<&Read>,
+/// A site whose texts were read and laid over each other, not yet checked.
+struct Draft<'s> {
+    site: &'s SiteSpec,
+    zone: Option<Zone>,
+    diagnostics: Vec<Diagnostic>,
     texts: SiteTexts,
-    shape: Shape,
-    former: Option<&Content>,
-) -> SiteLoading {
-    let mut diagnostics: Vec<Diagnostic> =
-        common.iter().chain(&own).flat_map(|(_, diagnostics)| diagnostics.iter().cloned()).collect();
-    let content = match (common.map(text_of), own.map(text_of)) {
-        // A text with an error is not served, not even in part.
-        (Some(None), _) | (_, Some(None)) => None,
-        (common, own) => Zone::new(common.flatten(), own.flatten())
-            .and_then(|zone| compile(site, zone, shape, former, &mut diagnostics)),
-    };
-    SiteLoading { name: site.name.clone(), content, diagnostics, texts }
+}
+
+impl<'s> Draft<'s> {
+    fn new(site: &'s SiteSpec, common: Option<&Read>, own: Option<&Read>, texts: SiteTexts) -> Draft<'s> {
+        let diagnostics = common.iter().chain(&own).flat_map(|(_, diagnostics)| diagnostics.iter().cloned()).collect();
+        let zone = match (common.map(text_of), own.map(text_of)) {
+            // A text with an error is not served, not even in part.
+            (Some(None), _) | (_, Some(None)) => None,
+            (common, own) => Zone::new(common.flatten(), own.flatten()),
+        };
+        Draft { site, zone, diagnostics, texts }
+    }
+
+    fn finish(mut self, shape: Shape, former: Option<&Content>) -> SiteLoading {
+        let content = self.zone.and_then(|zone| compile(self.site, zone, shape, former, &mut self.diagnostics));
+        SiteLoading { name: self.site.name.clone(), content, diagnostics: self.diagnostics, texts: self.texts }
+    }
 }
 
 fn text_of(read: &Read) -> Option<&ZoneText> {
@@ -155,7 +185,7 @@ fn text_of(read: &Read) -> Option<&ZoneText> {
 
 fn compile(
     site: &SiteSpec,
-    zone: Zone,
+    mut zone: Zone,
     shape: Shape,
     former: Option<&Content>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -166,13 +196,14 @@ fn compile(
     if wrong {
         return None;
     }
+    zone.settle();
     let same = former.into_iter().flat_map(|former| &former.sites).find(|known| {
         known.name == site.name && known.snapshot.shape() == shape && known.zone.digest() == zone.digest()
     });
     if let Some(same) = same {
         return Some(same.clone());
     }
-    match Snapshot::compile(&zone, shape) {
+    match Snapshot::compile_in(&zone, shape, &LargePages) {
         Ok(snapshot) => {
             let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site.name);
             let known = known.and_then(|known| known.signatures.as_deref());

@@ -90,7 +90,9 @@ impl Driver {
         last: Option<BundleId>,
     ) -> Result<BundleId, DriverError> {
         let store = self.store.texts();
-        let last = last.map(|id| store.bundle(id)).transpose()?.flatten();
+        // A large zone's texts are not read back for nothing.
+        let all_new = zone.content.sites.iter().all(|site| texts.contains_key(&site.name));
+        let last = last.filter(|_| !all_new).map(|id| store.bundle(id)).transpose()?.flatten();
         let mut parts = Vec::new();
         for site in &zone.content.sites {
             let kept = texts.remove(&site.name);

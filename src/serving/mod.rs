@@ -3,6 +3,7 @@
 //! [`Serving`] is immutable; a change makes a new one, and the only way for it to get in front of clients is
 //! [`crate::door`].
 
+pub mod ahead;
 pub mod content;
 pub mod directory;
 mod proof;

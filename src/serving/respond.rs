@@ -51,16 +51,23 @@ impl Serving {
     ///
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
+        let mut sought = Sought::default();
+        sought.set(self.key, packet.get(HEADER..).unwrap_or_default());
+        self.respond_to(packet, &mut sought, asker, out)
+    }
+
+    /// The same where `sought` was [set](Sought::set) to the packet's octets behind the header already.
+    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<usize> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
         Some(match Query::read(packet) {
-            Ok(query) => self.answer(packet, &query, asker, out),
+            Ok(query) => self.answer(packet, &query, sought, asker, out),
             Err(fault) => self.refuse(packet, &fault, out),
         })
     }
 
-    fn answer(&self, packet: &[u8], query: &Query<'_>, asker: &Asker, out: &mut [u8]) -> usize {
+    fn answer(&self, packet: &[u8], query: &Query<'_>, sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> usize {
         let refuse = |rcode, out: &mut [u8]| {
             let fault = Fault { rcode, question_end: Some(query.question_end), edns: query.edns };
             self.refuse(packet, &fault, out)
@@ -73,17 +80,14 @@ impl Serving {
             (_, _, Class::IN | Class::ANY) => {}
             _ => return refuse(Rcode::REFUSED, out),
         }
-        let Some(mut sought) = Sought::read(self.key, query.name.as_wire()) else {
-            return refuse(Rcode::FORMERR, out);
-        };
+        debug_assert_eq!(sought.name(), query.name);
         let limit = self.limit(query.edns, asker.transport);
         let any = if asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
         out[..query.question_end].copy_from_slice(&packet[..query.question_end]);
         let dnssec = query.edns.is_some_and(|edns| edns.dnssec_ok);
         let reserved = if query.edns.is_some() { OPT_LEN } else { 0 };
         let mut writer = Writer::new(out, query.question_end, limit - reserved, dnssec);
-        let heading =
-            self.view(ClientNet::from_source(asker.source)).resolve(&mut sought, query.rtype, any, &mut writer);
+        let heading = self.view(ClientNet::from_source(asker.source)).resolve(sought, query.rtype, any, &mut writer);
         let (end, truncated, counts) = (writer.end(), writer.is_truncated(), writer.counts());
         write_header(packet, heading, truncated, counts, true, out);
         self.write_opt(query.edns, heading.rcode, end, out)
