@@ -50,7 +50,8 @@ fn content(key: HashKey, origin: &Name, text: &str) -> Content {
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key, negative_ttl: None, max_ttl: None };
     let snapshot = Snapshot::compile(&zone, shape).unwrap();
-    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None };
+    let site =
+        SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None };
     Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
 }
 
