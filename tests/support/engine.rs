@@ -16,7 +16,6 @@ use understudy::snapshot::Snapshot;
 use understudy::snapshot::compile::Shape;
 use understudy::snapshot::sought::HashKey;
 use understudy::time::Timestamp;
-use understudy::time::Timestamp;
 use understudy::zone::reader::{self, Source, Sources};
 use understudy::zone::rrsets::Zone;
 
