@@ -248,19 +248,13 @@ fn changes(candidate: &Candidate) -> Vec<RrsetChange> {
     let pairs = candidate.changes().flat_map(|change| change.pairs());
     let mut all: Vec<RrsetChange> = Vec::new();
     for pair in pairs {
-        let origin = pair.after.site.zone.origin();
         let shape = pair.after.site.snapshot.shape();
         let lines = |set: Option<Rrset<'_>>| -> Vec<String> {
             let cap = shape.max_ttl.unwrap_or(Ttl::MAX);
             set.into_iter()
                 .flat_map(|set| {
                     let line = move |rdata| {
-                        format!(
-                            "{} IN {} {}",
-                            set.ttl.min(cap),
-                            set.rtype,
-                            rdata::write(set.rtype, rdata, Some(origin))
-                        )
+                        format!("{} IN {} {}", set.ttl.min(cap), set.rtype, rdata::write(set.rtype, rdata, None))
                     };
                     set.rdatas().map(line)
                 })
