@@ -22,6 +22,22 @@ pub(super) fn from_config(config: &Config) -> Setup {
     }
 }
 
+/// What of a configuration is taken over by a restart only, and is not what the daemon was started with.
+pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
+    let (a, b) = (&started.server, &now.server);
+    let parts = [
+        ("`[[region]]`", started.regions != now.regions),
+        ("`state_dir`", started.state_dir != now.state_dir),
+        ("`[control]`", started.control != now.control),
+        ("`server.listen`", a.listen != b.listen),
+        ("`server.workers`", a.workers != b.workers),
+        ("`server.user`", (&a.user, &a.group) != (&b.user, &b.group)),
+        ("`server.udp_payload`", a.udp_payload != b.udp_payload),
+        ("`server.tcp`", a.tcp != b.tcp),
+    ];
+    parts.into_iter().filter(|(_, changed)| *changed).map(|(what, _)| what.to_owned()).collect()
+}
+
 fn zone(zone: &ZoneConfig) -> ZoneSpec {
     let first = |sites: &Vec<String>| sites.first().cloned().unwrap_or_default();
     let routes: BTreeMap<_, _> = zone.routing.iter().map(|(region, sites)| (region.clone(), first(sites))).collect();

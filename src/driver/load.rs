@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::setup::{SiteSpec, ZoneSpec};
+use super::setup::ZoneSpec;
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
@@ -89,17 +89,17 @@ pub fn from_files(
         let own = site.file.as_ref().map(open);
         let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
         let texts = SiteTexts { common: kept(&common), own: kept(&own) };
-        build(site, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
+        build(&site.name, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
     });
     Loading { sites: sites.collect() }
 }
 
 /// Reads a site's kept texts.
-pub fn from_kept(spec: &ZoneSpec, site: &SiteSpec, texts: SiteTexts, shape: Shape) -> SiteLoading {
+pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> SiteLoading {
     let open = |kept: &Kept| {
         let mut sources = KeptSources(kept.clone());
         match sources.root() {
-            Some(first) => read_one(&spec.origin, first, &mut sources),
+            Some(first) => read_one(origin, first, &mut sources),
             None => (None, vec![about_file(&kept.root, UNREADABLE, "the file was not kept".into())]),
         }
     };
@@ -130,7 +130,7 @@ fn about_file(path: &str, id: &'static str, message: String) -> Diagnostic {
 }
 
 fn build(
-    site: &SiteSpec,
+    site: &str,
     common: Option<&Read>,
     own: Option<&Read>,
     texts: SiteTexts,
@@ -142,10 +142,14 @@ fn build(
     let content = match (common.map(text_of), own.map(text_of)) {
         // A text with an error is not served, not even in part.
         (Some(None), _) | (_, Some(None)) => None,
+        (None, None) => {
+            diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
+            None
+        }
         (common, own) => Zone::new(common.flatten(), own.flatten())
             .and_then(|zone| compile(site, zone, shape, former, &mut diagnostics)),
     };
-    SiteLoading { name: site.name.clone(), content, diagnostics, texts }
+    SiteLoading { name: site.to_owned(), content, diagnostics, texts }
 }
 
 fn text_of(read: &Read) -> Option<&ZoneText> {
@@ -153,7 +157,7 @@ fn text_of(read: &Read) -> Option<&ZoneText> {
 }
 
 fn compile(
-    site: &SiteSpec,
+    site: &str,
     zone: Zone,
     shape: Shape,
     former: Option<&Content>,
@@ -165,16 +169,15 @@ fn compile(
     if wrong {
         return None;
     }
-    let same = former.into_iter().flat_map(|former| &former.sites).find(|known| {
-        known.name == site.name && known.snapshot.shape() == shape && known.zone.digest() == zone.digest()
-    });
+    let same = former
+        .into_iter()
+        .flat_map(|former| &former.sites)
+        .find(|known| known.name == site && known.snapshot.shape() == shape && known.zone.digest() == zone.digest());
     if let Some(same) = same {
         return Some(same.clone());
     }
     match Snapshot::compile(&zone, shape) {
-        Ok(snapshot) => {
-            Some(SiteContent { name: site.name.clone(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) })
-        }
+        Ok(snapshot) => Some(SiteContent { name: site.to_owned(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) }),
         Err(error) => {
             let file = zone.files().first().cloned().unwrap_or_default();
             diagnostics.push(about_file(&file, "cannot-compile", error.to_string()));
@@ -184,6 +187,13 @@ fn compile(
 }
 
 impl Loading {
+    /// All errors.
+    pub fn errors(&self) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics();
+        all.retain(|finding| finding.severity == Severity::Error);
+        all
+    }
+
     /// Whether every site can be served.
     pub fn is_good(&self) -> bool {
         self.sites.iter().all(|site| site.content.is_some())

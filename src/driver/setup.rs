@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::name::Name;
 use crate::net::Region;
 use crate::serving::Settings;
-use crate::serving::content::Policy;
+use crate::serving::content::{Content, Policy};
 
 /// All that is configured about what is served.
 #[derive(Clone, Debug)]
@@ -45,6 +45,26 @@ pub struct SiteSpec {
     pub name: String,
     /// Its own text.
     pub file: Option<PathBuf>,
+}
+
+impl ZoneSpec {
+    /// A zone that is served and not configured: nothing is known of its files.
+    pub fn unconfigured(content: &Content) -> ZoneSpec {
+        let sites = content.sites.iter().map(|site| SiteSpec { name: site.name.clone(), file: None });
+        ZoneSpec {
+            origin: content.origin.clone(),
+            common: None,
+            sites: sites.collect(),
+            policy: content.policy.clone(),
+            routes: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one of its sites alone, or with none if it has no such site.
+    pub fn only(mut self, site: &str) -> ZoneSpec {
+        self.sites.retain(|known| known.name == site);
+        self
+    }
 }
 
 impl Setup {
