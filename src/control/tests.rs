@@ -175,7 +175,8 @@ async fn a_live_daemon_is_left_alone_and_a_dead_ones_socket_replaced() {
 
     // What `kill -9` leaves: a socket that nobody listens on.
     let home = tempfile::tempdir().unwrap();
-    let dir = home.path().to_path_buf();
+    let dir = home.path().join("var");
+    drop(Store::open(Some(&dir)).unwrap());
     drop(std::os::unix::net::UnixListener::bind(dir.join(SOCKET)).unwrap());
     let failure = client::call(&dir, &Request::Status).await.unwrap_err();
     assert!(failure.what.starts_with("no understudy is running"), "{failure}");

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::{Config, ZoneConfig};
 use crate::control::api::Failure;
-use crate::driver::setup::{Setup, SiteSpec, ZoneSpec};
+use crate::driver::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
 use crate::serve::privileges::Identity;
 use crate::serving::Settings;
 use crate::serving::content::{BlastRadius, Policy};
@@ -14,9 +14,8 @@ use crate::serving::content::{BlastRadius, Policy};
 /// What the configuration says of what is served.
 pub(super) fn from_config(config: &Config) -> Setup {
     Setup {
-        zones: config.zones.iter().map(zone).collect(),
+        zones: config.zones.iter().map(|spec| zone(config, spec)).collect(),
         regions: config.regions.clone(),
-        root: if config.dir.as_os_str().is_empty() { Path::new(".").into() } else { config.dir.clone() },
         include_outside: config.include_outside,
         settings: Settings { udp_payload: config.server.udp_payload },
     }
@@ -38,13 +37,18 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
     parts.into_iter().filter(|(_, changed)| *changed).map(|(what, _)| what.to_owned()).collect()
 }
 
-fn zone(zone: &ZoneConfig) -> ZoneSpec {
+fn zone(config: &Config, zone: &ZoneConfig) -> ZoneSpec {
+    let text = |file: &PathBuf| {
+        let (root, path) = config.place(file);
+        let root = if root.as_os_str().is_empty() { ".".into() } else { root };
+        TextFile { root, path }
+    };
     let first = |sites: &Vec<String>| sites.first().cloned().unwrap_or_default();
     let routes: BTreeMap<_, _> = zone.routing.iter().map(|(region, sites)| (region.clone(), first(sites))).collect();
-    let sites = zone.sites.iter().map(|site| SiteSpec { name: site.name.clone(), file: site.file.clone() });
+    let sites = zone.sites.iter().map(|site| SiteSpec { name: site.name.clone(), file: site.file.as_ref().map(text) });
     ZoneSpec {
         origin: zone.name.clone(),
-        common: zone.file.clone(),
+        common: zone.file.as_ref().map(text),
         sites: sites.collect(),
         policy: Policy {
             negative_ttl: zone.negative_ttl,

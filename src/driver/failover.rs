@@ -111,7 +111,7 @@ impl Driver {
         // Only the target is read anew: edits of other sites come with a reload, and a new policy does, too.
         let spec = spec.only(&order.request.to);
         let shape = self.shape(&former.content.policy);
-        let loading = from_files(&spec, &self.setup.root, self.setup.include_outside, shape, Some(&former.content));
+        let loading = from_files(&spec, self.setup.include_outside, shape, Some(&former.content));
         let (content, loads, texts) = merge(&former, loading, &order.request.to, origin);
         let routing = renumbered(&routing, &former.content, &content);
         let content = Arc::new(content);

@@ -1,9 +1,8 @@
 //! From a zone's texts, wherever they come from, to what each of its sites would answer.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::setup::ZoneSpec;
+use super::setup::{TextFile, ZoneSpec};
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
@@ -67,21 +66,17 @@ impl SiteTexts {
 }
 
 /// Reads a zone's files. What says the same as in `former` is taken from there.
-pub fn from_files(
-    spec: &ZoneSpec,
-    root: &Path,
-    include_outside: bool,
-    shape: Shape,
-    former: Option<&Content>,
-) -> Loading {
-    let open = |path: &PathBuf| -> (Read, Option<Kept>) {
-        let opened = FileSources::new(root, include_outside).and_then(|mut sources| {
-            let first = sources.root(path)?;
+pub fn from_files(spec: &ZoneSpec, include_outside: bool, shape: Shape, former: Option<&Content>) -> Loading {
+    let open = |file: &TextFile| -> (Read, Option<Kept>) {
+        let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
+            let first = sources.root(&file.path)?;
             Ok((first, sources))
         });
         match opened {
             Ok((first, mut sources)) => (read_one(&spec.origin, first, &mut sources), Some(sources.into_kept())),
-            Err(error) => ((None, vec![about_file(&path.display().to_string(), UNREADABLE, error.to_string())]), None),
+            Err(error) => {
+                ((None, vec![about_file(&file.path.display().to_string(), UNREADABLE, error.to_string())]), None)
+            }
         }
     };
     let common = spec.common.as_ref().map(open);

@@ -90,7 +90,6 @@ impl Driver {
             let served = self.serving.zone(spec.origin.as_ref()).cloned();
             let loading = from_files(
                 spec,
-                &self.setup.root,
                 self.setup.include_outside,
                 self.shape(&spec.policy),
                 served.as_ref().map(|zone| &*zone.content),

@@ -9,6 +9,9 @@ pub mod closure;
 pub mod serials;
 pub mod vanish;
 
+#[cfg(test)]
+mod tests;
+
 use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};

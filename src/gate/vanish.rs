@@ -103,7 +103,10 @@ impl<'a> Search<'a, '_> {
                 }
                 let types = types_at(before, name);
                 self.check_types(name, &types);
-                self.check_child(name, &types);
+                // Below an asterisk itself nobody asks.
+                if !name.is_wildcard() {
+                    self.check_child(name, &types);
+                }
             }
         }
     }
