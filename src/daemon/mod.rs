@@ -224,8 +224,11 @@ fn report(zone: &Reloaded, served: bool) {
     let name = &zone.origin;
     match &zone.outcome {
         ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
-        ReloadOutcome::Published { generation, serial, tally, .. } => {
+        ReloadOutcome::Published { generation, serial, tally, findings } => {
             tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+            for text in translate::warnings(findings) {
+                tracing::warn!(zone = %name, "{text}");
+            }
         }
         ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_) => {
             let problems = translate::problems(zone).join("\n");

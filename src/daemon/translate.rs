@@ -178,19 +178,25 @@ pub(super) fn problems(zone: &Reloaded) -> Vec<String> {
 
 /// What gates stopped, each with what to type to go on in spite of it.
 fn refusals(findings: &[gate::Finding]) -> Vec<String> {
-    let stopping = findings.iter().filter(|found| found.verdict.stops());
-    let text = stopping.map(|found| {
-        let mut text = format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason);
-        for item in found.items.iter().take(SHOWN) {
-            text += &format!("\n      {item}");
-        }
-        if let Some(more) = found.items.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            text += &format!("\n      and {more} more");
-        }
-        if !found.remedy.is_empty() {
-            text += &format!("\n    try: {}", found.remedy);
-        }
-        text
-    });
-    text.collect()
+    findings.iter().filter(|found| found.verdict.stops()).map(told).collect()
+}
+
+/// What gates let through and is worth knowing: the names that are gone, above all.
+pub(super) fn warnings(findings: &[gate::Finding]) -> Vec<String> {
+    findings.iter().filter(|found| !found.items.is_empty()).map(told).collect()
+}
+
+/// A finding in lines.
+fn told(found: &gate::Finding) -> String {
+    let mut text = format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason);
+    for item in found.items.iter().take(SHOWN) {
+        text += &format!("\n      {item}");
+    }
+    if let Some(more) = found.items.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text += &format!("\n      and {more} more");
+    }
+    if !found.remedy.is_empty() {
+        text += &format!("\n    try: {}", found.remedy);
+    }
+    text
 }

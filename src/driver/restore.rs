@@ -27,7 +27,9 @@ impl Driver {
     pub fn start(setup: Setup, store: Store, key: HashKey) -> Result<Driver, DriverError> {
         let journal = store.journal();
         // A crash may have left texts that were never published.
-        store.texts().release(HOLDER)?;
+        if let Err(error) = store.texts().release(HOLDER) {
+            tracing::warn!(%error, "texts that nothing refers to could not be let go of");
+        }
         let latest = journal.latest(STREAM)?;
         let generation = latest.as_ref().map_or(0, |row| row.generation);
         let regions = Regions::new(&setup.regions);

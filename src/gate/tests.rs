@@ -115,7 +115,7 @@ fn nothing_vanishes() {
             &["ns2.d A would be missing from referrals to d"],
         ),
         ("d NS ns.d\nns.d A 192.0.2.1", "d NS ns2.d\nns2.d A 192.0.2.1", &[]),
-        ("d NS ns.else.\nd DS 1 8 2 aa", "d NS ns.else.", &["d DS: NODATA"]),
+        ("d NS ns.else.\nd DS 1 8 1 2BB183AF5F22588179A53B0A98631FAD1A292118", "d NS ns.else.", &["d DS: NODATA"]),
         // Aliases are what they lead to.
         ("w CNAME t\nt A 192.0.2.1", "w CNAME u\nu A 192.0.2.2\nt A 192.0.2.1", &[]),
         ("w CNAME t\nt A 192.0.2.1", "w A 192.0.2.2\nt A 192.0.2.1", &[]),
@@ -192,7 +192,11 @@ fn both_ends_resolve_while_both_are_out_there() {
         ),
         // Somebody else's names are not ours to prove.
         ("w CNAME one.else.", "w CNAME two.else.", &[]),
-        ("_s._tcp SRV 1 1 1 h\nh A 192.0.2.1", "_s._tcp SRV 1 1 1 h\nh TXT t", &["h A, which a refers to, is NODATA"]),
+        (
+            "_s._tcp SRV 1 1 1 h\nh A 192.0.2.1",
+            "_s._tcp SRV 1 1 1 h\nh AAAA ::1",
+            &["h A, which a refers to, is NODATA", "h AAAA, which b refers to, is NODATA at a"],
+        ),
     ];
     for (now, target, broken) in table {
         let before = served(vec![zone("x.example", &[("a", now), ("b", target)], &[0, 0, 0], &[])]);

@@ -66,7 +66,9 @@ fn nothing_is_lost_and_nothing_is_missing_through_a_hundred_changes() {
         edit(&home, note);
         for to in ["pmtpa", "knams"] {
             fail_over(&home, to);
-            right.iter_mut().zip(answers(&daemon, &queries)).for_each(|(right, answer)| drop(right.insert(answer)));
+            for (right, answer) in right.iter_mut().zip(answers(&daemon, &queries)) {
+                right.insert(answer);
+            }
         }
     }
     assert_eq!(right.iter().map(HashSet::len).collect::<Vec<_>>(), [2, 2, 2, 2, 1]);
@@ -111,7 +113,7 @@ fn what_is_in_flight_is_answered_at_the_end() {
             assert!(length > packet.len());
             answered.insert([buffer[0], buffer[1]]);
         }
-        assert_eq!(answered.len(), QUERIES.into());
+        assert_eq!(answered.len(), usize::from(QUERIES));
         assert!(daemon.wait().success());
     }
 }

@@ -14,7 +14,7 @@ fn a_broken_file_leaves_the_last_good_and_is_taken_once_it_is_put_right() {
     home.write("common.zone", &good.replace("note IN TXT one", "note IN TXT two\nbad IN AAAAA ::1"));
     let report = home.expect(1, "reload");
     assert_eq!(report["zones"][0]["outcome"], "kept_last_good");
-    assert!(report["zones"][0]["diagnostics"][0].as_str().unwrap().contains("common.zone:15"), "{report:#}");
+    assert!(report["zones"][0]["diagnostics"][0].as_str().unwrap().contains("common.zone:16:8"), "{report:#}");
     assert_eq!(daemon.data("note.a.example", RrType::TXT), [b"\x03one"]);
     let zone = home.zone("a.example");
     assert_eq!((&zone["content"]["state"], &zone["serial"]), (&"last_good".into(), &100.into()));
@@ -169,8 +169,6 @@ fn zones_come_and_go() {
     assert_eq!((daemon.data("w.b.example", RrType::A).len(), daemon.serial("b.example")), (1, 8));
     assert_eq!(home.zone("b.example")["content"]["state"], "last_good");
     assert!(daemon.log().contains("no longer configured"));
-    let blocked = home.expect(3, "failover b.example --to main --state-dir var --dry-run");
-    assert_eq!(finding(&blocked, "zone.loads")["verdict"], "unknown", "{blocked:#}");
 
     let digest = finding(&refused["zones"][0], "zone.blast-radius")["digest"].as_str().unwrap();
     home.expect(0, &format!("reload --accept {digest}"));

@@ -87,7 +87,7 @@ fn root_is_given_up() {
     let home = home();
     home.edit("understudy.toml", "workers = 1", "workers = 1\nuser = 'nobody'");
     // Others may pass through, so that the user finds the files.
-    std::fs::set_permissions(home.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(home.dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap().uid.as_raw();
     // State of root's own, from a run before the user was configured.
     let plain = home.read("understudy.toml");
