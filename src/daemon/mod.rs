@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::cli::Serve;
@@ -38,22 +38,27 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
+    // From here on a hangup no longer ends the process: the reload that it asks for comes when there is what to reload.
+    let hangup = signal(SignalKind::hangup()).map_err(plain)?;
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
     let driver = Driver::start(config.setup(), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
         source: order.source,
+        config: config.clone(),
         started: Instant::now(),
         addresses: addresses.clone(),
         last_reload: None,
     };
     daemon.first_load(&config)?;
+    let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let signals = Signals { hangup, terminate: terminate.map_err(plain)?, interrupt: interrupt.map_err(plain)? };
     let stage = Arc::clone(daemon.driver.stage());
     let running = listeners.run(&stage).map_err(plain)?;
     daemon.driver.set_listeners(addresses.clone());
     announce(order.json, &addresses, &daemon.driver);
-    let tally = runtime.block_on(daemon.run(control, running));
+    let tally = runtime.block_on(daemon.run(signals, control, running));
     tracing::info!(queries = tally, "stopped");
     Ok(())
 }
@@ -61,16 +66,25 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
 struct Daemon {
     driver: Driver,
     source: Source,
+    /// What it was started with.
+    config: Config,
     started: Instant,
     addresses: Vec<SocketAddr>,
     last_reload: Option<LastReload>,
+}
+
+/// What the system may ask of the daemon.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
 }
 
 impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(config.setup(), &[], &driver::daemon()).map_err(plain)?;
+        let reloaded = self.driver.reload(config.setup(), &[], &driver::daemon());
         self.note_reload(&reloaded);
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
@@ -87,22 +101,16 @@ impl Daemon {
     }
 
     /// Serves until a signal says to stop; returns how many queries were answered.
-    async fn run(self, control: Option<ControlSocket>, running: Running) -> u64 {
-        let (Ok(mut hangup), Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::hangup()), signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            tracing::error!("signals cannot be received: stopping");
-            return total(&running.stop());
-        };
+    async fn run(self, mut signals: Signals, control: Option<ControlSocket>, running: Running) -> u64 {
         let (calls, waiting) = mpsc::channel(WAITING);
         let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
         let (reloads, asked) = mpsc::channel(1);
         let worker = std::thread::Builder::new().name("driver".into()).spawn(move || self.work(waiting, asked));
         loop {
             tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                got = hangup.recv() => wake(got, &reloads),
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+                got = signals.hangup.recv() => wake(got, &reloads),
             }
         }
         if let Some(served) = served {
@@ -146,8 +154,8 @@ impl Daemon {
         match &call.request {
             Request::Status => Ok(Response::Status(self.status())),
             Request::Reload(request) => {
-                let reloaded = self.reload(&request.accept, &actor)?;
-                Ok(Response::Reload(translate::reload(reloaded)))
+                let (reloaded, needs_restart) = self.reload(&request.accept, &actor)?;
+                Ok(Response::Reload(translate::reload(reloaded, needs_restart)))
             }
             Request::Failover(request) => {
                 let origin = translate::zone_name(&request.zone, self.driver.setup())?;
@@ -158,18 +166,29 @@ impl Daemon {
         }
     }
 
-    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, Failure> {
+    /// Takes over the configuration and the files; also returns what only a restart takes over.
+    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<(Vec<Reloaded>, Vec<String>), Failure> {
         // A configuration with errors changes nothing: the last good one stays, never defaults.
-        let config = self.source.load()?;
-        let reloaded = self.driver.reload(config.setup(), accept, actor).map_err(failed)?;
+        let config = self.source.load().map_err(Failure::from).inspect_err(|failure| {
+            let summary = format!("the configuration has errors and the last good one stays: {}", failure.what);
+            self.last_reload = Some(LastReload { at: driver::now(), ok: false, summary });
+        })?;
+        let reloaded = self.driver.reload(config.setup(), accept, actor);
         self.note_reload(&reloaded);
-        Ok(reloaded)
+        let needs_restart = setup::needs_restart(&self.config, &config);
+        for what in &needs_restart {
+            tracing::warn!("{what} has changed in the configuration: that takes a restart");
+        }
+        if let Some(last) = self.last_reload.as_mut().filter(|_| !needs_restart.is_empty()) {
+            last.summary += &format!("; a restart is needed for {}", needs_restart.join(", "));
+        }
+        Ok((reloaded, needs_restart))
     }
 
     fn reload_on_signal(&mut self) {
         match self.reload(&[], &driver::daemon()) {
-            Ok(reloaded) => reloaded.iter().for_each(|zone| report(zone, true)),
-            Err(failure) => tracing::error!("reload: {failure}"),
+            Ok((reloaded, _)) => reloaded.iter().for_each(|zone| report(zone, true)),
+            Err(failure) => tracing::error!("nothing was reloaded: {failure}"),
         }
     }
 
@@ -177,7 +196,8 @@ impl Daemon {
         let count = |wanted: fn(&ReloadOutcome) -> bool| reloaded.iter().filter(|zone| wanted(&zone.outcome)).count();
         let published = count(|outcome| matches!(outcome, ReloadOutcome::Published { .. }));
         let refused = count(|outcome| matches!(outcome, ReloadOutcome::Refused(_)));
-        let broken = count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_)));
+        let broken =
+            count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_)));
         self.last_reload = Some(LastReload {
             at: driver::now(),
             ok: refused + broken == 0,
@@ -204,10 +224,13 @@ fn report(zone: &Reloaded, served: bool) {
     let name = &zone.origin;
     match &zone.outcome {
         ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
-        ReloadOutcome::Published { generation, serial, tally, .. } => {
+        ReloadOutcome::Published { generation, serial, tally, findings } => {
             tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+            for text in translate::warnings(findings) {
+                tracing::warn!(zone = %name, "{text}");
+            }
         }
-        ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) => {
+        ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_) => {
             let problems = translate::problems(zone).join("\n");
             let meaning = if served { "the last good content is served on" } else { "the zone is NOT served" };
             tracing::error!(zone = %name, "the zone's files cannot be taken over; {meaning}:\n{problems}");

@@ -1,9 +1,8 @@
 //! From a zone's texts, wherever they come from, to what each of its sites would answer.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::setup::{SiteSpec, ZoneSpec};
+use super::setup::{TextFile, ZoneSpec};
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
@@ -68,21 +67,17 @@ impl SiteTexts {
 }
 
 /// Reads a zone's files. What says the same as in `former` is taken from there.
-pub fn from_files(
-    spec: &ZoneSpec,
-    root: &Path,
-    include_outside: bool,
-    shape: Shape,
-    former: Option<&Content>,
-) -> Loading {
-    let open = |path: &PathBuf| -> (Read, Option<Kept>) {
-        let opened = FileSources::new(root, include_outside).and_then(|mut sources| {
-            let first = sources.root(path)?;
+pub fn from_files(spec: &ZoneSpec, include_outside: bool, shape: Shape, former: Option<&Content>) -> Loading {
+    let open = |file: &TextFile| -> (Read, Option<Kept>) {
+        let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
+            let first = sources.root(&file.path)?;
             Ok((first, sources))
         });
         match opened {
             Ok((first, mut sources)) => (read_one(&spec.origin, first, &mut sources), Some(sources.into_kept())),
-            Err(error) => ((None, vec![about_file(&path.display().to_string(), UNREADABLE, error.to_string())]), None),
+            Err(error) => {
+                ((None, vec![about_file(&file.path.display().to_string(), UNREADABLE, error.to_string())]), None)
+            }
         }
     };
     let common = spec.common.as_ref().map(open);
@@ -90,17 +85,17 @@ pub fn from_files(
         let own = site.file.as_ref().map(open);
         let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
         let texts = SiteTexts { common: kept(&common), own: kept(&own) };
-        build(site, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
+        build(&site.name, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
     });
     Loading { sites: sites.collect() }
 }
 
 /// Reads a site's kept texts.
-pub fn from_kept(spec: &ZoneSpec, site: &SiteSpec, texts: SiteTexts, shape: Shape) -> SiteLoading {
+pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> SiteLoading {
     let open = |kept: &Kept| {
         let mut sources = KeptSources(kept.clone());
         match sources.root() {
-            Some(first) => read_one(&spec.origin, first, &mut sources),
+            Some(first) => read_one(origin, first, &mut sources),
             None => (None, vec![about_file(&kept.root, UNREADABLE, "the file was not kept".into())]),
         }
     };
@@ -131,7 +126,7 @@ fn about_file(path: &str, id: &'static str, message: String) -> Diagnostic {
 }
 
 fn build(
-    site: &SiteSpec,
+    site: &str,
     common: Option<&Read>,
     own: Option<&Read>,
     texts: SiteTexts,
@@ -143,10 +138,14 @@ fn build(
     let content = match (common.map(text_of), own.map(text_of)) {
         // A text with an error is not served, not even in part.
         (Some(None), _) | (_, Some(None)) => None,
+        (None, None) => {
+            diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
+            None
+        }
         (common, own) => Zone::new(common.flatten(), own.flatten())
             .and_then(|zone| compile(site, zone, shape, former, &mut diagnostics)),
     };
-    SiteLoading { name: site.name.clone(), content, diagnostics, texts }
+    SiteLoading { name: site.to_owned(), content, diagnostics, texts }
 }
 
 fn text_of(read: &Read) -> Option<&ZoneText> {
@@ -154,7 +153,7 @@ fn text_of(read: &Read) -> Option<&ZoneText> {
 }
 
 fn compile(
-    site: &SiteSpec,
+    site: &str,
     zone: Zone,
     shape: Shape,
     former: Option<&Content>,
@@ -166,23 +165,19 @@ fn compile(
     if wrong {
         return None;
     }
-    let same = former.into_iter().flat_map(|former| &former.sites).find(|known| {
-        known.name == site.name && known.snapshot.shape() == shape && known.zone.digest() == zone.digest()
-    });
+    let same = former
+        .into_iter()
+        .flat_map(|former| &former.sites)
+        .find(|known| known.name == site && known.snapshot.shape() == shape && known.zone.digest() == zone.digest());
     if let Some(same) = same {
         return Some(same.clone());
     }
     match Snapshot::compile(&zone, shape) {
         Ok(snapshot) => {
-            let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site.name);
+            let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site);
             let known = known.and_then(|known| known.signatures.as_deref());
             let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, known)));
-            Some(SiteContent {
-                name: site.name.clone(),
-                zone: Arc::new(zone),
-                snapshot: Arc::new(snapshot),
-                signatures,
-            })
+            Some(SiteContent { name: site.to_owned(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures })
         }
         Err(error) => {
             let file = zone.files().first().cloned().unwrap_or_default();
@@ -193,6 +188,13 @@ fn compile(
 }
 
 impl Loading {
+    /// All errors.
+    pub fn errors(&self) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics();
+        all.retain(|finding| finding.severity == Severity::Error);
+        all
+    }
+
     /// Whether every site can be served.
     pub fn is_good(&self) -> bool {
         self.sites.iter().all(|site| site.content.is_some())

@@ -71,9 +71,26 @@ pub struct Routing {
     pub sites: Vec<SiteId>,
     /// Counts the changes of the zone's routing; it only grows.
     pub revision: u64,
+    /// The revision that last moved each region, by [`RegionId`]; a region behind the end was never moved.
+    pub moved: Vec<u64>,
 }
 
 impl Routing {
+    /// The revision that last moved a region: a plan that was made before it is none any more, even where the region is
+    /// back at the site that it was at.
+    pub fn moved(&self, region: RegionId) -> u64 {
+        self.moved.get(region.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Answers a region from another site, as part of the change that makes `revision`.
+    pub fn set(&mut self, region: RegionId, site: SiteId, revision: u64) {
+        let at = region.0 as usize;
+        let first = self.sites.first().copied().unwrap_or_default();
+        self.sites.resize(self.sites.len().max(at + 1), first);
+        self.moved.resize(self.moved.len().max(at + 1), 0);
+        (self.sites[at], self.moved[at], self.revision) = (site, revision, self.revision.max(revision));
+    }
+
     /// The site of a region; a region that the routing does not know is answered like everybody else.
     pub fn site(&self, region: RegionId) -> SiteId {
         self.sites.get(region.0 as usize).or(self.sites.first()).copied().unwrap_or_default()

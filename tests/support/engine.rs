@@ -34,7 +34,7 @@ pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Se
     let empty = Serving::empty(0, key, Settings::default(), Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
         content: Arc::new(content(key, origin, text)),
-        routing: Routing { sites: vec![SiteId(0)], revision: 0 },
+        routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });
