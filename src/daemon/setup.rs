@@ -18,7 +18,7 @@ pub(super) fn from_config(config: &Config) -> Setup {
         regions: config.regions.clone(),
         root: if config.dir.as_os_str().is_empty() { Path::new(".").into() } else { config.dir.clone() },
         include_outside: config.include_outside,
-        settings: Settings { udp_payload: config.server.udp_payload },
+        settings: Settings { udp_payload: config.server.udp_payload, ..Settings::default() },
     }
 }
 
