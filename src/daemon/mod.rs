@@ -40,9 +40,11 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let _guard = runtime.enter();
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
-    let driver = Driver::start(setup::from_config(&config), store, hash_key()).map_err(plain)?;
+    let cookie_root = store.secret("cookies")?;
+    let driver = Driver::start(setup::from_config(&config, cookie_root), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
+        cookie_root,
         source: order.source,
         started: Instant::now(),
         addresses: addresses.clone(),
@@ -60,6 +62,8 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
 
 struct Daemon {
     driver: Driver,
+    /// What the keys of cookies are made from.
+    cookie_root: [u8; 16],
     source: Source,
     started: Instant,
     addresses: Vec<SocketAddr>,
@@ -70,7 +74,8 @@ impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(setup::from_config(config), &[], &driver::daemon()).map_err(plain)?;
+        let reloaded =
+            self.driver.reload(setup::from_config(config, self.cookie_root), &[], &driver::daemon()).map_err(plain)?;
         self.note_reload(&reloaded);
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
@@ -161,7 +166,8 @@ impl Daemon {
     fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, Failure> {
         // A configuration with errors changes nothing: the last good one stays, never defaults.
         let config = self.source.load()?;
-        let reloaded = self.driver.reload(setup::from_config(&config), accept, actor).map_err(failed)?;
+        let reloaded =
+            self.driver.reload(setup::from_config(&config, self.cookie_root), accept, actor).map_err(failed)?;
         self.note_reload(&reloaded);
         Ok(reloaded)
     }

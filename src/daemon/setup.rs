@@ -8,17 +8,33 @@ use crate::config::{Config, ZoneConfig};
 use crate::control::api::Failure;
 use crate::driver::setup::{Setup, SiteSpec, ZoneSpec};
 use crate::serve::privileges::Identity;
-use crate::serving::Settings;
 use crate::serving::content::{BlastRadius, Policy};
+use crate::serving::cookie::{CookieKeys, CookieSecret};
+use crate::serving::{Cookies, Settings};
 
-/// What the configuration says of what is served.
-pub(super) fn from_config(config: &Config) -> Setup {
+/// What the configuration says of what is served; `cookie_root` is what is kept to make the keys of cookies from.
+pub(super) fn from_config(config: &Config, cookie_root: [u8; 16]) -> Setup {
     Setup {
         zones: config.zones.iter().map(zone).collect(),
         regions: config.regions.clone(),
         root: if config.dir.as_os_str().is_empty() { Path::new(".").into() } else { config.dir.clone() },
         include_outside: config.include_outside,
-        settings: Settings { udp_payload: config.server.udp_payload, ..Settings::default() },
+        settings: settings(config, cookie_root),
+    }
+}
+
+fn settings(config: &Config, cookie_root: [u8; 16]) -> Settings {
+    let server = &config.server;
+    let cookies = &server.cookies;
+    let secret = match cookies.secrets.first() {
+        Some(&current) => CookieSecret::Shared(CookieKeys { current, previous: cookies.secrets.get(1).copied() }),
+        None => CookieSecret::Rolled { root: cookie_root, every: cookies.rollover },
+    };
+    Settings {
+        udp_payload: server.udp_payload,
+        cookies: cookies.enabled.then_some(Cookies { secret, required: cookies.required }),
+        identity: server.identity.as_deref().map(Into::into),
+        version: server.show_version.then(|| concat!("understudy ", env!("CARGO_PKG_VERSION")).into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! OPT records (RFC 6891): what a query's says, and what an answer's is made of.
 
-use super::cookie::{Checked, Cookie, Full, Standing};
 use super::Settings;
+use super::cookie::{Checked, Cookie, Full, Standing};
 use super::respond::{Asker, Transport};
 use crate::rr::RrType;
 use crate::snapshot::answer::Rcode;
@@ -65,8 +65,7 @@ impl<'p> Edns<'p> {
     /// Reads an OPT record: the eight octets between type and length, and the data. `None`: its options are not whole.
     pub fn read(fixed: [u8; 6], options: &'p [u8]) -> Option<Edns<'p>> {
         let [high, low, _, version, flags, _] = fixed;
-        let edns =
-            Edns { payload: u16::from_be_bytes([high, low]), version, dnssec_ok: flags & 0x80 != 0, options };
+        let edns = Edns { payload: u16::from_be_bytes([high, low]), version, dnssec_ok: flags & 0x80 != 0, options };
         let whole: usize = edns.options().map(|(_, data)| HEAD + data.len()).sum();
         (whole == options.len()).then_some(edns)
     }
@@ -111,13 +110,11 @@ impl<'s> Opt<'s> {
     }
 
     /// One with all options that the query's asks for. An error: its cookie is malformed (RFC 7873 §5.2.2).
-    pub fn reply(
-        settings: &'s Settings,
-        edns: &Edns<'_>,
-        asker: &Asker,
-    ) -> Result<(Opt<'s>, Option<Standing>), ()> {
+    pub fn reply(settings: &'s Settings, edns: &Edns<'_>, asker: &Asker) -> Result<(Opt<'s>, Option<Standing>), ()> {
         let checked: Option<Checked> = match (&settings.cookies, edns.cookie()?) {
-            (Some(cookies), Some(cookie)) => Some(cookie.check(asker.source, asker.now, &cookies.secret.keys(asker.now))),
+            (Some(cookies), Some(cookie)) => {
+                Some(cookie.check(asker.source, asker.now, &cookies.secret.keys(asker.now)))
+            }
             _ => None,
         };
         let nsid = settings.identity.as_deref().map(str::as_bytes).filter(|_| edns.option(code::NSID).is_some());
@@ -140,14 +137,7 @@ impl<'s> Opt<'s> {
     }
 
     /// Writes it at `end`; returns where it ends. The message may have `limit` octets, of which [`Opt::room`] are there.
-    pub fn write(
-        &self,
-        rcode: Rcode,
-        error: Option<ExtendedError>,
-        end: usize,
-        limit: usize,
-        out: &mut [u8],
-    ) -> usize {
+    pub fn write(&self, rcode: Rcode, error: Option<ExtendedError>, end: usize, limit: usize, out: &mut [u8]) -> usize {
         let mut to = Cursor { out, at: end };
         to.put(&[0]);
         to.put(&RrType::OPT.0.to_be_bytes());

@@ -71,7 +71,8 @@ impl<'p> Query<'p> {
             match RrType(u16::from_be_bytes([t1, t2])) {
                 // One OPT record, of the root, and in the additional section only (RFC 6891 §6.1.1).
                 RrType::OPT => {
-                    if index < others || owner_len != 1 || self.edns.is_some() {
+                    // Which of several counts, nobody knows: the answer has none then, as BIND and Knot do it.
+                    if index < others || owner_len != 1 || self.edns.take().is_some() {
                         return None;
                     }
                     let [rcode, version, flags, z] = ttl;
@@ -82,7 +83,7 @@ impl<'p> Query<'p> {
                     if index < others || index + 1 < count {
                         return None;
                     }
-                    self.tsig = Some(Tsig::read(start, u16::from_be_bytes([c1, c2]), ttl, rdata)?);
+                    self.tsig = Some(Tsig::read(start, u16::from_be_bytes([c1, c2]), rdata)?);
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Serving;
-use super::chaos::{self, Chaos};
+use super::chaos;
 use super::cookie::Standing;
 use super::edns::{BADCOOKIE, ExtendedError, Opt};
 use super::query::{Query, Question, opcode};
@@ -46,6 +46,11 @@ const AA: u8 = 0x04;
 const TC: u8 = 0x02;
 /// What an answer takes over from its query: the operation code and RD, and in the fourth octet CD (RFC 4035 §3.2.2).
 const KEPT: [u8; 2] = [0x79, 0x10];
+
+/// Operation codes (RFC 1035 §4.1.1, RFC 1996, RFC 2136).
+const QUERY: u8 = 0;
+const NOTIFY: u8 = 4;
+const UPDATE: u8 = 5;
 
 /// An answer in the making: what is known of it before anything is looked up.
 struct Reply<'q> {
@@ -113,7 +118,7 @@ impl<'q> Reply<'q> {
     fn judge(&mut self, query: &Query<'q>) -> Result<Question<'q>, Refusal> {
         let only = |rcode| Err(Refusal(rcode, None));
         if query.malformed {
-            return only(if opcode(self.packet) == 0 { Rcode::FORMERR } else { Rcode::NOTIMP });
+            return only(Rcode::FORMERR);
         }
         let mut standing = None;
         if let Some(edns) = &query.edns {
@@ -125,28 +130,34 @@ impl<'q> Reply<'q> {
             };
             (self.opt, standing) = (Some(opt), stands);
         }
-        if opcode(self.packet) != 0 {
-            return only(Rcode::NOTIMP);
-        }
+        let opcode = opcode(self.packet);
+        let Some(question) = query.question else {
+            return only(match (opcode, standing) {
+                // Nothing is asked but for a cookie, or whether this one is good (RFC 7873 §5.4).
+                (QUERY, Some(Standing::New | Standing::Proven)) => Rcode::NOERROR,
+                (QUERY, Some(Standing::Bad)) => BADCOOKIE,
+                // What is not supported has no form that we know.
+                (QUERY | NOTIFY | UPDATE, _) => Rcode::FORMERR,
+                _ => Rcode::NOTIMP,
+            });
+        };
         if self.tsig.is_some() {
             return only(NOTAUTH);
         }
-        let Some(question) = query.question else {
-            // Nothing is asked but for a cookie, or whether this one is good (RFC 7873 §5.4).
-            return only(match standing {
-                None => Rcode::FORMERR,
-                Some(Standing::Bad) => BADCOOKIE,
-                Some(Standing::New | Standing::Proven) => Rcode::NOERROR,
-            });
-        };
+        if opcode != QUERY {
+            return only(Rcode::NOTIMP);
+        }
         let required = self.serving.settings.cookies.as_ref().is_some_and(|cookies| cookies.required);
         if required && self.asker.transport == Transport::Udp && standing.is_some_and(|s| s != Standing::Proven) {
             return only(BADCOOKIE);
         }
         match (question.rtype, question.class) {
-            (RrType::OPT | RrType::TSIG | RrType::TKEY | RrType(0), _) => only(Rcode::FORMERR),
+            (RrType::OPT | RrType::TSIG | RrType::TKEY, _) => only(Rcode::FORMERR),
+            (RrType::MAILA | RrType::MAILB, _) => only(Rcode::NOTIMP),
+            (RrType::AXFR | RrType::IXFR, Class::IN) if self.serving.zone(question.name).is_none() => {
+                Err(Refusal(NOTAUTH, Some(ExtendedError::NOT_AUTHORITATIVE)))
+            }
             (RrType::AXFR | RrType::IXFR, _) => Err(Refusal(Rcode::REFUSED, Some(ExtendedError::PROHIBITED))),
-            (RrType(128..=254), _) => only(Rcode::NOTIMP),
             (_, Class::IN | Class::ANY | Class::CH) => Ok(question),
             _ => Err(Refusal(Rcode::REFUSED, Some(ExtendedError::NOT_AUTHORITATIVE))),
         }
@@ -178,18 +189,15 @@ impl<'q> Reply<'q> {
     }
 
     fn answer_chaos(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
-        let text = match chaos::answer(&self.serving.settings, question.name, question.rtype) {
-            Chaos::Text(text) => Some(text),
-            Chaos::NoData => None,
-            Chaos::Hidden => return self.refuse(&Refusal(Rcode::REFUSED, Some(ExtendedError::PROHIBITED)), out),
-            Chaos::Unknown => {
-                return self.refuse(&Refusal(Rcode::REFUSED, Some(ExtendedError::NOT_AUTHORITATIVE)), out);
-            }
+        let text = match chaos::answer(&self.serving.settings, question) {
+            Ok(text) => text,
+            Err(why) => return self.refuse(&Refusal(Rcode::REFUSED, Some(why)), out),
         };
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
-        let end = text.map_or(question.end, |text| chaos::write(text, question.end, out));
-        let heading = Heading { rcode: Rcode::NOERROR, authoritative: true };
-        self.write_header(heading, false, [u16::from(text.is_some()), 0, 0], out);
+        let end = chaos::write(text, question.end, out);
+        // NSD and Knot don't call this authoritative, BIND does; no client is known to care.
+        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false };
+        self.write_header(heading, false, [1, 0, 0], out);
         self.write_opt(heading.rcode, None, end, out)
     }
 

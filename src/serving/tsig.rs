@@ -22,9 +22,10 @@ pub struct Tsig<'p> {
 }
 
 impl<'p> Tsig<'p> {
-    /// Reads a TSIG record that begins at `key_at`: class, TTL and data. `None`: it is malformed (RFC 8945 §4.2).
-    pub fn read(key_at: usize, class: u16, ttl: [u8; 4], rdata: &'p [u8]) -> Option<Tsig<'p>> {
-        if class != Class::ANY.0 || ttl != [0; 4] {
+    /// Reads a TSIG record that begins at `key_at`: class and data. `None`: it is malformed (RFC 8945 §4.2). The TTL has
+    /// to be 0 and no peer cares.
+    pub fn read(key_at: usize, class: u16, rdata: &'p [u8]) -> Option<Tsig<'p>> {
+        if class != Class::ANY.0 {
             return None;
         }
         let mut reader = Reader::new(rdata, 0);
