@@ -111,11 +111,12 @@ impl<'s> Opt<'s> {
 
     /// One with all options that the query's asks for. An error: its cookie is malformed (RFC 7873 §5.2.2).
     pub fn reply(settings: &'s Settings, edns: &Edns<'_>, asker: &Asker) -> Result<(Opt<'s>, Option<Standing>), ()> {
-        let checked: Option<Checked> = match (&settings.cookies, edns.cookie()?) {
-            (Some(cookies), Some(cookie)) => {
-                Some(cookie.check(asker.source, asker.now, &cookies.secret.keys(asker.now)))
+        let checked: Option<Checked> = match &settings.cookies {
+            Some(cookies) => {
+                let keys = || cookies.secret.keys(asker.now);
+                edns.cookie()?.map(|cookie| cookie.check(asker.source, asker.now, &keys()))
             }
-            _ => None,
+            None => None,
         };
         let nsid = settings.identity.as_deref().map(str::as_bytes).filter(|_| edns.option(code::NSID).is_some());
         // Where others can read along there is nothing to hide by padding (RFC 7830 §6).

@@ -3,8 +3,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cookies;
 mod packet;
 mod peers;
+mod probes;
+
+use std::time::Duration;
+
+use understudy::name::Name;
+use understudy::serving::cookie::CookieSecret;
+use understudy::serving::{Cookies, Serving, Settings};
 
 /// The zone that all packets ask about.
 const ZONE: &str = "\
@@ -24,3 +32,19 @@ many TXT \"312345678901234567890123456789012345678901234567890123456789012345678
 many TXT \"4123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\"
 many TXT \"5123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\"
 ";
+
+/// What the zone is served with.
+fn settings() -> Settings {
+    let secret = CookieSecret::Rolled { root: [5; 16], every: Duration::from_secs(86_400) };
+    Settings {
+        cookies: Some(Cookies { secret, required: false }),
+        identity: Some("ams1".into()),
+        version: Some("understudy of tests".into()),
+        ..Settings::default()
+    }
+}
+
+/// The zone, served.
+fn serving(settings: Settings) -> std::sync::Arc<Serving> {
+    support::engine::serve_with(settings, [(&Name::absolute("example").unwrap(), ZONE)])
+}

@@ -219,6 +219,7 @@ fn cases() -> Vec<(String, Packet)> {
     }
     add("EDNS option 3 (NSID)", Packet::www().options(&option(3, &[])));
     add("EDNS option 3 (NSID) with data", Packet::www().options(&option(3, b"x")));
+    add("EDNS option 10 (COOKIE), 7 octets", Packet::www().options(&option(10, &[0; 7])));
     add("EDNS option 12 (padding)", Packet::www().options(&option(12, &[0; 20])));
     add("EDNS option 15 (EDE)", Packet::www().options(&option(15, &[0, 3])));
     add("EDNS option 11 (keepalive)", Packet::www().options(&option(11, &[])));
@@ -283,7 +284,7 @@ fn compare() {
     let origin = Name::absolute("example").unwrap();
     let zones = [ZoneFile::write(dir.path(), &origin, crate::ZONE.as_bytes())];
     let servers = [Server::bind(&zones), Server::nsd(&zones), Server::knot(&zones)];
-    let engine = engine::serve([(&origin, crate::ZONE)]);
+    let engine = crate::serving(crate::settings());
     let mut tally = Tally::default();
     for (name, packet) in cases() {
         let octets = packet.octets(0x1234);
