@@ -1,5 +1,6 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
+mod encrypted;
 mod setup;
 mod translate;
 
@@ -19,6 +20,8 @@ use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
+use crate::serve::certificates::Certificates;
+use crate::serve::encrypted::EncryptedRunning;
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
 use crate::snapshot::sought::HashKey;
@@ -35,6 +38,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     // Sockets first: privileged ports need rights that state on disk must not have.
     let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
     let addresses = listeners.addresses();
+    let encrypted = config.server.encrypted.as_ref().map(encrypted::prepare).transpose()?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
@@ -45,6 +49,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let mut daemon = Daemon {
         driver,
         cookie_root,
+        certificates: encrypted.as_ref().map(|encrypted| Arc::clone(&encrypted.certificates)),
         source: order.source,
         started: Instant::now(),
         addresses: addresses.clone(),
@@ -53,9 +58,10 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     daemon.first_load(&config)?;
     let stage = Arc::clone(daemon.driver.stage());
     let running = listeners.run(&stage).map_err(plain)?;
+    let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
     announce(order.json, &addresses, &daemon.driver);
-    let tally = runtime.block_on(daemon.run(control, running));
+    let tally = runtime.block_on(daemon.run(control, running, secure));
     tracing::info!(queries = tally, "stopped");
     Ok(())
 }
@@ -64,6 +70,8 @@ struct Daemon {
     driver: Driver,
     /// What the keys of cookies are made from.
     cookie_root: [u8; 16],
+    /// The certificate of the encrypted transports, if there are any.
+    certificates: Option<Arc<Certificates>>,
     source: Source,
     started: Instant,
     addresses: Vec<SocketAddr>,
@@ -92,12 +100,13 @@ impl Daemon {
     }
 
     /// Serves until a signal says to stop; returns how many queries were answered.
-    async fn run(self, control: Option<ControlSocket>, running: Running) -> u64 {
+    async fn run(self, control: Option<ControlSocket>, running: Running, secure: Option<EncryptedRunning>) -> u64 {
+        let stop = move || total(&running.stop()) + secure.map_or(0, |secure| total(&secure.stop()));
         let (Ok(mut hangup), Ok(mut terminate), Ok(mut interrupt)) =
             (signal(SignalKind::hangup()), signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         else {
             tracing::error!("signals cannot be received: stopping");
-            return total(&running.stop());
+            return stop();
         };
         let (calls, waiting) = mpsc::channel(WAITING);
         let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
@@ -115,7 +124,7 @@ impl Daemon {
         }
         // The driver finishes what it is doing; what waits behind that is told that the daemon stops.
         drop((calls, reloads));
-        let queries = tokio::task::spawn_blocking(move || total(&running.stop())).await.unwrap_or(0);
+        let queries = tokio::task::spawn_blocking(stop).await.unwrap_or(0);
         if let Ok(worker) = worker {
             let _ = tokio::task::spawn_blocking(move || worker.join()).await;
         }
@@ -169,7 +178,27 @@ impl Daemon {
         let reloaded =
             self.driver.reload(setup::from_config(&config, self.cookie_root), accept, actor).map_err(failed)?;
         self.note_reload(&reloaded);
+        self.reload_certificate(&config, &reloaded)?;
         Ok(reloaded)
+    }
+
+    /// Reads the certificate again. The zones are reloaded by then, whatever becomes of it.
+    fn reload_certificate(&mut self, config: &Config, reloaded: &[Reloaded]) -> Result<(), Failure> {
+        let (Some(certificates), Some(encrypted)) = (&self.certificates, &config.server.encrypted) else {
+            return Ok(());
+        };
+        let Err(error) = certificates.reload(&encrypted::files(encrypted)) else { return Ok(()) };
+        let summary = self.last_reload.as_mut().map(|last| {
+            last.ok = false;
+            last.summary += "; the certificate could not be read again";
+            last.summary.clone()
+        });
+        reloaded.iter().for_each(|zone| report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some()));
+        Err(Failure::new(
+            error.to_string(),
+            "encrypted connections are made with the last good certificate, until it expires",
+            format!("the zones were reloaded: {}", summary.unwrap_or_default()),
+        ))
     }
 
     fn reload_on_signal(&mut self) {
@@ -270,7 +299,7 @@ fn hash_key() -> HashKey {
 fn log_to_stderr() {
     use std::io::IsTerminal as _;
     let filter = tracing_subscriber::EnvFilter::try_from_env("UNDERSTUDY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=warn,hickory_net=warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=error,hickory_net=error"));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
