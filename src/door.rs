@@ -10,8 +10,9 @@ use crate::gate::{self, Change, Finding, id};
 use crate::name::NameRef;
 use crate::serial::Serial;
 use crate::serving::content::Content;
+use crate::serving::notes::Notes;
 use crate::serving::regions::RegionId;
-use crate::serving::{Routing, Serving, ZoneServing};
+use crate::serving::{Routing, Serving, Settings, ZoneServing};
 use crate::time::Timestamp;
 use crate::zone::diff::diff;
 use crate::zone::rrsets::Rrset;
@@ -198,6 +199,12 @@ pub fn stops(finding: &Finding, overrides: &[Override]) -> bool {
 }
 
 impl Verified {
+    /// What is served, the same zones in the same generation, with other settings and notes: they change how answers are
+    /// given and what is said about them, never what a zone answers.
+    pub fn in_manner(serving: &Serving, settings: Settings, notes: Notes) -> Verified {
+        Verified { serving: Arc::new(serving.with_manner(settings, notes)), findings: Vec::new() }
+    }
+
     /// What is to be served.
     pub fn serving(&self) -> &Arc<Serving> {
         &self.serving

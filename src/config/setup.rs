@@ -4,17 +4,33 @@ use std::path::PathBuf;
 
 use super::{Config, SiteConfig, ZoneConfig};
 use crate::driver::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
-use crate::serving::Settings;
 use crate::serving::content::{BlastRadius, Policy};
+use crate::serving::cookie::{CookieKeys, CookieSecret};
+use crate::serving::{Cookies, Settings};
 
 impl Config {
-    /// What the configuration says of what is served.
-    pub fn setup(&self) -> Setup {
+    /// What the configuration says of what is served; `cookie_root` is what the keys of cookies are made from.
+    pub fn setup(&self, cookie_root: [u8; 16]) -> Setup {
         Setup {
             zones: self.zones.iter().map(|zone| self.spec(zone)).collect(),
             regions: self.regions.clone(),
             include_outside: self.include_outside,
-            settings: Settings { udp_payload: self.server.udp_payload },
+            settings: self.settings(cookie_root),
+        }
+    }
+
+    fn settings(&self, cookie_root: [u8; 16]) -> Settings {
+        let server = &self.server;
+        let cookies = &server.cookies;
+        let secret = match cookies.secrets.first() {
+            Some(&current) => CookieSecret::Shared(CookieKeys { current, previous: cookies.secrets.get(1).copied() }),
+            None => CookieSecret::Rolled { root: cookie_root, every: cookies.rollover },
+        };
+        Settings {
+            udp_payload: server.udp_payload,
+            cookies: cookies.enabled.then_some(Cookies { secret, required: cookies.required }),
+            identity: server.identity.as_deref().map(Into::into),
+            version: server.show_version.then(|| concat!("understudy ", env!("CARGO_PKG_VERSION")).into()),
         }
     }
 

@@ -3,13 +3,15 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use crate::config::Config;
+use crate::config::{Config, Server};
 use crate::control::api::Failure;
 use crate::serve::privileges::Identity;
 
 /// What of a configuration is taken over by a restart only, and is not what the daemon was started with.
 pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
     let (a, b) = (&started.server, &now.server);
+    let listeners =
+        |server: &'_ Server| server.encrypted.as_ref().map(|encrypted| format!("{:?}", encrypted.listeners()));
     let parts = [
         ("`[[region]]`", started.regions != now.regions),
         ("`state_dir`", started.state_dir != now.state_dir),
@@ -17,8 +19,8 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
         ("`server.listen`", a.listen != b.listen),
         ("`server.workers`", a.workers != b.workers),
         ("`server.user`", (&a.user, &a.group) != (&b.user, &b.group)),
-        ("`server.udp_payload`", a.udp_payload != b.udp_payload),
         ("`server.tcp`", a.tcp != b.tcp),
+        ("`server.encrypted`", listeners(a) != listeners(b)),
     ];
     parts.into_iter().filter(|(_, changed)| *changed).map(|(what, _)| what.to_owned()).collect()
 }

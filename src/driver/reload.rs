@@ -9,11 +9,12 @@ use super::load::{Loading, from_files};
 use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
-use crate::door::{Candidate, Override, Proposal, Refused, wanted_serial};
+use crate::door::{Candidate, Override, Proposal, Refused, Verified, wanted_serial};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::content::{Content, SiteId};
+use crate::serving::notes::Notes;
 use crate::serving::{Routing, ZoneServing};
 use crate::store::journal::Actor;
 use crate::zone::diagnostic::Diagnostic;
@@ -112,7 +113,20 @@ impl Driver {
         for zone in &reloaded {
             self.health.insert(zone.origin.clone(), zone.health());
         }
+        self.serve_in_manner();
         reloaded
+    }
+
+    /// Takes over the settings, and what is to be said about zones whose files are broken. No answer's records change, so
+    /// there is nothing to judge and nothing for the journal.
+    fn serve_in_manner(&mut self) {
+        let broken = self.setup.zones.iter().map(|spec| &spec.origin);
+        let broken =
+            broken.filter(|origin| self.health(origin).is_some_and(|health| !matches!(health, Health::Good))).cloned();
+        let (stale, missing) = broken.partition(|origin| self.serving.zone(origin.as_ref()).is_some());
+        let manner = Verified::in_manner(&self.serving, self.setup.settings.clone(), Notes::new(stale, missing));
+        self.stage.publish(&manner);
+        self.serving = Arc::clone(manner.serving());
     }
 
     fn replace(
