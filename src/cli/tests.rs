@@ -240,7 +240,8 @@ fn reloads_are_shown() {
     let good = vec![zone("a.example", ReloadOutcome::Unchanged), zone("b.example", published)];
     let partly = [good.clone(), vec![zone("c.example", refused)]].concat();
     let worst = [partly.clone(), vec![zone("d.example", kept)]].concat();
-    let reports: Vec<ReloadReport> = [good, partly, worst].map(|zones| ReloadReport { zones }).into();
+    let reports: Vec<ReloadReport> =
+        [good, partly, worst].map(|zones| ReloadReport { zones, ..ReloadReport::default() }).into();
     for report in &reports {
         assert_eq!(serde_json::from_str::<ReloadReport>(&render::json(report)).unwrap(), *report);
     }

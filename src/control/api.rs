@@ -215,10 +215,13 @@ pub struct LastReload {
 }
 
 /// What a reload did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReloadReport {
     /// The zones, in the order of the configuration.
     pub zones: Vec<ZoneReload>,
+    /// What the configuration says otherwise now and only a restart takes over.
+    #[serde(default)]
+    pub needs_restart: Vec<String>,
 }
 
 /// What a reload did to a zone.
@@ -262,6 +265,11 @@ pub enum ReloadOutcome {
     KeptLastGood {
         /// What is wrong with them.
         diagnostics: Vec<String>,
+    },
+    /// The state could not be written; the former content is served on, if there is any.
+    NotPublished {
+        /// Why.
+        why: String,
     },
 }
 

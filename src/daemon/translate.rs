@@ -8,12 +8,16 @@ use crate::control::api::{
     ReloadReport, Route, StatusReport, ZoneReload, ZoneStatus,
 };
 use crate::door::Override;
+use crate::driver::Health;
 use crate::driver::failover::{FailedOver, FailoverOutcome as Done, Order};
 use crate::driver::reload::{ReloadOutcome as Outcome, Reloaded};
 use crate::driver::setup::Setup;
 use crate::failover::plan::{Impossible, MoveRequest};
 use crate::gate::{self, id};
 use crate::name::Name;
+
+/// How many items of a finding are told: the log and the status are no place for thousands.
+const SHOWN: usize = 20;
 
 impl Daemon {
     /// How things stand.
@@ -36,13 +40,16 @@ impl Daemon {
             region: name.to_owned(),
             site: zone.content.site(zone.routing.site(region)).name.clone(),
         };
-        let health = self.driver.health(origin);
-        let diagnostics =
-            || health.iter().flat_map(|health| &health.diagnostics).map(ToString::to_string).collect::<Vec<_>>();
-        let content = match (zone, health.is_none_or(|health| health.good)) {
-            (Some(_), true) => ContentStatus::Loaded,
-            (Some(_), false) => ContentStatus::LastGood { diagnostics: diagnostics() },
-            (None, _) => ContentStatus::Broken { diagnostics: diagnostics() },
+        let diagnostics = match self.driver.health(origin) {
+            None | Some(Health::Good) => Vec::new(),
+            Some(Health::Broken(diagnostics)) => diagnostics.iter().map(ToString::to_string).collect(),
+            Some(Health::Refused(findings)) => refusals(findings),
+            Some(Health::NotPublished(why)) => vec![why.clone()],
+        };
+        let content = match zone {
+            Some(_) if diagnostics.is_empty() => ContentStatus::Loaded,
+            Some(_) => ContentStatus::LastGood { diagnostics },
+            None => ContentStatus::Broken { diagnostics },
         };
         ZoneStatus {
             name: origin.clone(),
@@ -132,7 +139,7 @@ fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
 }
 
 /// What became of a reload.
-pub(super) fn reload(zones: Vec<Reloaded>) -> ReloadReport {
+pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>) -> ReloadReport {
     let outcome = |outcome| match outcome {
         Outcome::Unchanged => ReloadOutcome::Unchanged,
         Outcome::Published { generation, serial, tally, findings } => ReloadOutcome::Published {
@@ -147,9 +154,10 @@ pub(super) fn reload(zones: Vec<Reloaded>) -> ReloadReport {
         Outcome::KeptLastGood(diagnostics) => {
             ReloadOutcome::KeptLastGood { diagnostics: diagnostics.iter().map(ToString::to_string).collect() }
         }
+        Outcome::NotPublished(why) => ReloadOutcome::NotPublished { why },
     };
     let zone = |zone: Reloaded| ZoneReload { name: zone.origin, outcome: outcome(zone.outcome) };
-    ReloadReport { zones: zones.into_iter().map(zone).collect() }
+    ReloadReport { zones: zones.into_iter().map(zone).collect(), needs_restart }
 }
 
 /// Findings worth an operator's time.
@@ -161,14 +169,34 @@ fn shown(findings: &[gate::Finding]) -> Vec<Finding> {
 /// What kept a zone's files from being taken over, in lines.
 pub(super) fn problems(zone: &Reloaded) -> Vec<String> {
     match &zone.outcome {
-        Outcome::Refused(findings) => findings
-            .iter()
-            .filter(|found| found.verdict.stops())
-            .map(|found| {
-                format!("{}: {}; {}\n    {}", found.gate, found.reason, found.remedy, found.items.join("\n    "))
-            })
-            .collect(),
+        Outcome::Refused(findings) => refusals(findings),
         Outcome::KeptLastGood(diagnostics) => diagnostics.iter().map(ToString::to_string).collect(),
-        _ => Vec::new(),
+        Outcome::NotPublished(why) => vec![why.clone()],
+        Outcome::Unchanged | Outcome::Published { .. } => Vec::new(),
     }
+}
+
+/// What gates stopped, each with what to type to go on in spite of it.
+fn refusals(findings: &[gate::Finding]) -> Vec<String> {
+    findings.iter().filter(|found| found.verdict.stops()).map(told).collect()
+}
+
+/// What gates let through and is worth knowing: the names that are gone, above all.
+pub(super) fn warnings(findings: &[gate::Finding]) -> Vec<String> {
+    findings.iter().filter(|found| !found.items.is_empty()).map(told).collect()
+}
+
+/// A finding in lines.
+fn told(found: &gate::Finding) -> String {
+    let mut text = format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason);
+    for item in found.items.iter().take(SHOWN) {
+        text += &format!("\n      {item}");
+    }
+    if let Some(more) = found.items.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text += &format!("\n      and {more} more");
+    }
+    if !found.remedy.is_empty() {
+        text += &format!("\n    try: {}", found.remedy);
+    }
+    text
 }

@@ -93,13 +93,9 @@ pub fn reroute(
         .map(|region| Moved { region, from: site_of(region) })
         .filter(|moved| moved.from != to && from.is_none_or(|from| from == moved.from))
         .collect();
-    let mut routing =
-        Routing { sites: regions.iter().map(|(region, _)| site_of(region)).collect(), revision: zone.routing.revision };
+    let mut routing = zone.routing.clone();
     for moved in &moved {
-        routing.sites[moved.region.0 as usize] = to;
-    }
-    if !moved.is_empty() {
-        routing.revision += 1;
+        routing.set(moved.region, to, zone.routing.revision + 1);
     }
     Ok((routing, moved))
 }

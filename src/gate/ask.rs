@@ -85,6 +85,8 @@ pub fn ask(view: View<'_>, name: NameRef<'_>, rtype: RrType) -> Told {
         Rcode::NXDOMAIN => Kind::NameError,
         Rcode::REFUSED if summary.aliases == 0 => Kind::Failure(Rcode::REFUSED),
         Rcode::NOERROR if summary.data => Kind::Answer,
+        // An alias into a delegated part leads to other servers, as one out of the zone does.
+        Rcode::NOERROR if summary.referral && summary.aliases > 0 => Kind::Elsewhere,
         Rcode::NOERROR if summary.referral => Kind::Referral,
         Rcode::NOERROR if summary.denied => Kind::NoData,
         Rcode::NOERROR if view.serves(&sought) => Kind::Loop,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::ask::{Kind, ask};
 use super::{Change, Finding, Pair, id};
 use crate::evidence::Verdict;
+use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::serving::View;
 
 /// Judges all regions whose site stays and whose content changes.
 pub fn judge(change: Change<'_>) -> Finding {
@@ -41,13 +43,26 @@ pub fn judge(change: Change<'_>) -> Finding {
 
 /// The owners that are answered before and do not exist after.
 fn removed_names(pair: &Pair<'_>) -> Vec<String> {
-    let exists = |view, name| ask(view, name, RrType::SOA).kind != Kind::NameError;
-    pair.before
-        .site
-        .zone
-        .owners()
-        .map(|owner| owner.name)
-        .filter(|name| exists(pair.before.view, *name) && !exists(pair.after.view, *name))
+    let names = pair.before.site.zone.owners().map(|owner| owner.name);
+    names
+        .filter(|name| standing(pair.after.view, *name) < standing(pair.before.view, *name))
         .map(|name| name.to_string())
         .collect()
+}
+
+/// How much there is of a name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Nothing,
+    AliasOfNothing,
+    Name,
+}
+
+fn standing(view: View<'_>, name: NameRef<'_>) -> Standing {
+    let told = ask(view, name, RrType::SOA);
+    match (told.kind, told.aliases) {
+        (Kind::NameError, 0) => Standing::Nothing,
+        (Kind::NameError, _) => Standing::AliasOfNothing,
+        _ => Standing::Name,
+    }
 }

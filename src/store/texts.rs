@@ -76,6 +76,16 @@ pub struct Bundle {
     pub parts: Vec<Part>,
 }
 
+impl Bundle {
+    /// The sites that it has texts of, each once, in the order they were kept.
+    pub fn sites(&self) -> Vec<&str> {
+        let mut sites: Vec<&str> = self.parts.iter().map(|part| part.role.parts().1).collect();
+        // The texts of a site stand together.
+        sites.dedup();
+        sites
+    }
+}
+
 /// What [`Texts::prune`] removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {

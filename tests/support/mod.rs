@@ -6,6 +6,7 @@ pub mod both_ways;
 pub mod client;
 pub mod compare;
 pub mod corpus;
+pub mod daemon;
 pub mod dns;
 pub mod engine;
 pub mod generate;
