@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rusqlite::blob::ZeroBlob;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::error::unreadable;
@@ -195,7 +196,12 @@ fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<()
         part.execute(params![bundle, position, common, site, kept.root, included])?;
         for (path, octets) in &kept.files {
             let digest = Digest::of(octets);
-            text.execute(params![digest.as_bytes(), &octets[..]])?;
+            // Room first, then the octets straight into it: SQLite would copy them twice on their way in.
+            let room = ZeroBlob(octets.len() as u64);
+            if text.execute(params![digest.as_bytes(), room])? > 0 {
+                let mut blob = tx.blob_open("main", "text", "octets", tx.last_insert_rowid(), false)?;
+                blob.write_all_at(octets, 0)?;
+            }
             place.execute(params![bundle, position, path, digest.as_bytes()])?;
         }
     }

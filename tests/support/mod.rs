@@ -12,3 +12,4 @@ pub mod engine;
 pub mod generate;
 pub mod lab;
 pub mod message;
+pub mod mix;
