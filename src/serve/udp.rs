@@ -12,6 +12,7 @@ use super::mmsg::{BATCH, Batch, Exchange, Wait};
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
+use super::zones::ZoneCounter;
 use crate::serving::Serving;
 use crate::serving::ahead::Ahead;
 use crate::serving::respond::{Asker, Transport};
@@ -32,6 +33,7 @@ pub(super) struct Worker {
     pub socket: Arc<OwnedFd>,
     pub stage: Arc<Stage>,
     pub counters: Arc<Counters>,
+    pub zones: ZoneCounter,
     pub limiter: Option<Limiter>,
     pub stop: Arc<AtomicBool>,
 }
@@ -67,7 +69,7 @@ impl Worker {
             self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
         }
         let (serving, now) = (self.stage.load(), super::now());
-        let taken = answer(&serving, batch, names, now, &self.counters);
+        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones);
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
@@ -85,10 +87,20 @@ impl Worker {
 
 /// Answers a whole batch from one `Serving`, with `names` as room for what is asked for; returns how many datagrams were
 /// looked at.
-fn answer(serving: &Serving, batch: &mut Batch, names: &mut [Sought], now: Timestamp, counters: &Counters) -> usize {
+fn answer(
+    serving: &Serving,
+    batch: &mut Batch,
+    names: &mut [Sought],
+    now: Timestamp,
+    counters: &Counters,
+    zones: &mut ZoneCounter,
+) -> usize {
+    zones.begin(serving);
     let mut ahead = Ahead::of(serving);
     for (exchange, sought) in batch.exchanges().zip(&mut *names) {
-        ahead.add(exchange.packet, exchange.source.ip(), sought);
+        if let Some(zone) = ahead.add(exchange.packet, exchange.source.ip(), sought) {
+            zones.add(zone);
+        }
     }
     black_box(ahead.look(names));
     let mut taken = 0;
@@ -97,7 +109,7 @@ fn answer(serving: &Serving, batch: &mut Batch, names: &mut [Sought], now: Times
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
         let length = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
         *exchange.answered = length.unwrap_or(0);
-        counters.answered(Transport::Udp, exchange.packet.len(), length.map(|length| &exchange.out[..length]));
+        counters.answered(Transport::Udp, exchange.packet, length.map(|length| &exchange.out[..length]));
     }
     taken
 }

@@ -43,16 +43,19 @@ impl<'s> Ahead<'s> {
         Ahead { serving, walks: [None; TOGETHER], count: 0 }
     }
 
-    /// Adds a query; `sought` becomes the name that it asks for, for [`Serving::respond_to`] to go on with.
-    pub fn add(&mut self, packet: &[u8], source: IpAddr, sought: &mut Sought) {
+    /// Adds a query; `sought` becomes the name that it asks for, for [`Serving::respond_to`] to go on with. Returns the
+    /// number of the zone that the name is in, if any.
+    pub fn add(&mut self, packet: &[u8], source: IpAddr, sought: &mut Sought) -> Option<usize> {
         let named = sought.set(self.serving.key, packet.get(HEADER..).unwrap_or_default());
-        let Some(walk) = self.walks.get_mut(self.count) else { return };
+        let walk = self.walks.get_mut(self.count)?;
         self.count += 1;
-        let zone = if named { self.serving.directory.find(&self.serving.zones, sought, 0) } else { None };
-        *walk = zone.map(|zone| {
+        let number = if named { self.serving.directory.find_index(&self.serving.zones, sought, 0) } else { None };
+        *walk = number.map(|number| {
             let region = self.serving.regions.of(ClientNet::from_source(source));
-            Walk { snapshot: zone.snapshot(region), hash: Some(sought.hash_above(0)), node: None, skip: 0 }
+            let snapshot = self.serving.zones[number].snapshot(region);
+            Walk { snapshot, hash: Some(sought.hash_above(0)), node: None, skip: 0 }
         });
+        number
     }
 
     /// Looks at what the answers will need; `names` are those of [`Ahead::add`], in the same order. Returns a number of

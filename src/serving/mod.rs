@@ -150,6 +150,11 @@ impl Serving {
         Serving { generation, key, settings, regions, notes, zones: Vec::new(), directory }
     }
 
+    /// Where the zones stand in their list: the same as long as none is added or goes.
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
     /// The zones, in no order that means anything.
     pub fn zones(&self) -> &[Arc<ZoneServing>] {
         &self.zones
