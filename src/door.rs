@@ -2,7 +2,7 @@
 //!
 //! [`Verified`] has no public constructor. What was judged is what is published: the same `Arc`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -35,6 +35,8 @@ pub struct Candidate {
     before: Arc<Serving>,
     after: Arc<Serving>,
     loads: Vec<Finding>,
+    /// What the gates find, once they were asked: a candidate is immutable, so they find that for good.
+    findings: OnceLock<Vec<Finding>>,
 }
 
 /// A change that may be published.
@@ -97,13 +99,13 @@ impl Candidate {
             ZoneServing { content, routing, serial }
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads }
+        Candidate { before, after, loads, findings: OnceLock::new() }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
     pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>) -> Candidate {
         let candidate = Candidate::new(before, proposals);
-        Candidate { after: Arc::new(candidate.after.at_generation(generation)), ..candidate }
+        Candidate { after: Arc::new(candidate.after.at_generation(generation)), findings: OnceLock::new(), ..candidate }
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
@@ -122,7 +124,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads] }
+        Candidate { before, after, loads: vec![loads], findings: OnceLock::new() }
     }
 
     /// What is served now, and what would be.
@@ -162,15 +164,17 @@ impl Candidate {
     }
 
     /// What every gate finds.
-    pub fn judge(&self) -> Vec<Finding> {
-        let gates = [gate::serials::judge, gate::vanish::judge, gate::closure::judge, gate::blast::judge];
-        let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
-        self.loads.iter().cloned().chain(judged).collect()
+    pub fn judge(&self) -> &[Finding] {
+        self.findings.get_or_init(|| {
+            let gates = [gate::serials::judge, gate::vanish::judge, gate::closure::judge, gate::blast::judge];
+            let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
+            self.loads.iter().cloned().chain(judged).collect()
+        })
     }
 
     /// Lets the candidate through if no gate stops it but those that are overridden.
     pub fn verify(self, overrides: &[Override]) -> Result<Verified, Refused> {
-        let findings = self.judge();
+        let findings = self.judge().to_vec();
         if findings.iter().any(|finding| stops(finding, overrides)) {
             return Err(Refused { findings });
         }

@@ -16,7 +16,7 @@ mod state;
 use support::daemon::Home;
 
 /// A zone with two sites on loopback; 127.0.0.2 is Europe.
-pub const CONFIG: &str = "
+pub(crate) const CONFIG: &str = "
 [server]
 listen = ['127.0.0.1:0']
 workers = 1
@@ -39,7 +39,7 @@ may_vanish = ['*.lab']
   default = ['knams', 'pmtpa']
 ";
 
-pub const COMMON: &str = "$TTL 60
+pub(crate) const COMMON: &str = "$TTL 60
 @ IN SOA ns0 host 100 1h 10m 2w 20
 @ IN NS ns0
 @ IN NS ns.b.example.
@@ -57,37 +57,37 @@ note IN TXT one
 ";
 
 /// What differs at a site of this name: its first octet tells which.
-pub fn site(name: &str, octet: u8, more: &str) -> String {
+pub(crate) fn site(name: &str, octet: u8, more: &str) -> String {
     format!(
         "$TTL 60\n@ IN A {octet}.0.2.10\n@ IN AAAA 2001:db8:{octet}::10\nlever IN CNAME text.{name}\n\
          direct IN A {octet}.0.2.1\n{more}"
     )
 }
 
-pub const KNAMS: u8 = 192;
-pub const PMTPA: u8 = 198;
+pub(crate) const KNAMS: u8 = 192;
+pub(crate) const PMTPA: u8 = 198;
 
 /// [`CONFIG`] with its files, and more in each site's.
-pub fn home_with(knams: &str, pmtpa: &str) -> Home {
+pub(crate) fn home_with(knams: &str, pmtpa: &str) -> Home {
     let (knams, pmtpa) = (site("knams", KNAMS, knams), site("pmtpa", PMTPA, pmtpa));
     Home::new(CONFIG, &[("common.zone", COMMON), ("knams.zone", &knams), ("pmtpa.zone", &pmtpa)])
 }
 
-pub fn home() -> Home {
+pub(crate) fn home() -> Home {
     home_with("", "")
 }
 
 /// Names of hosts, each with an address.
-pub fn hosts(count: usize, octet: u8) -> String {
+pub(crate) fn hosts(count: usize, octet: u8) -> String {
     (0..count).map(|n| format!("h{n} IN A {octet}.0.{}.{}\n", n / 250, n % 250)).collect()
 }
 
 /// The finding of a gate in a report of a failover or of a reloaded zone.
-pub fn finding<'a>(report: &'a serde_json::Value, gate: &str) -> &'a serde_json::Value {
+pub(crate) fn finding<'a>(report: &'a serde_json::Value, gate: &str) -> &'a serde_json::Value {
     let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{report:#}"));
     findings.iter().find(|finding| finding["gate"] == gate).unwrap_or_else(|| panic!("no {gate} in {report:#}"))
 }
 
-pub fn items(finding: &serde_json::Value) -> Vec<&str> {
+pub(crate) fn items(finding: &serde_json::Value) -> Vec<&str> {
     finding["items"].as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
 }
