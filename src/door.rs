@@ -10,8 +10,10 @@ use crate::gate::{self, Change, Finding, id};
 use crate::name::NameRef;
 use crate::serial::Serial;
 use crate::serving::content::Content;
+use crate::serving::notes::Notes;
 use crate::serving::regions::RegionId;
-use crate::serving::{Routing, Serving, ZoneServing};
+use crate::serving::{Routing, Serving, Settings, ZoneServing};
+use crate::time::Timestamp;
 use crate::zone::diff::diff;
 use crate::zone::rrsets::Rrset;
 
@@ -35,6 +37,7 @@ pub struct Candidate {
     before: Arc<Serving>,
     after: Arc<Serving>,
     loads: Vec<Finding>,
+    now: Timestamp,
     /// What the gates find, once they were asked: a candidate is immutable, so they find that for good.
     findings: OnceLock<Vec<Finding>>,
 }
@@ -89,7 +92,7 @@ impl Override {
 impl Candidate {
     /// What `before` would be with the proposals, one a zone. A serial is the text's where secondaries would take it,
     /// else the one after the last (RFC 1982).
-    pub fn new(before: Arc<Serving>, proposals: Vec<Proposal>) -> Candidate {
+    pub fn new(before: Arc<Serving>, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
         let mut loads = Vec::with_capacity(proposals.len());
         let zones = proposals.into_iter().map(|proposal| {
             loads.push(proposal.loads);
@@ -99,17 +102,17 @@ impl Candidate {
             ZoneServing { content, routing, serial }
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads, findings: OnceLock::new() }
+        Candidate { before, after, loads, now, findings: OnceLock::new() }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
-    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>) -> Candidate {
-        let candidate = Candidate::new(before, proposals);
+    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
+        let candidate = Candidate::new(before, proposals, now);
         Candidate { after: Arc::new(candidate.after.at_generation(generation)), findings: OnceLock::new(), ..candidate }
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
-    pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>) -> Candidate {
+    pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>, now: Timestamp) -> Candidate {
         let after = Arc::new(before.without_zone(origin));
         let names = before.zone(origin).into_iter().flat_map(|zone| {
             let names = zone.content.sites.iter().flat_map(|site| site.zone.owners());
@@ -124,7 +127,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads], findings: OnceLock::new() }
+        Candidate { before, after, loads: vec![loads], now, findings: OnceLock::new() }
     }
 
     /// What is served now, and what would be.
@@ -134,7 +137,12 @@ impl Candidate {
 
     /// The changes, one a zone.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
-        self.loads.iter().map(|loads| Change { before: &self.before, after: &self.after, origin: loads.zone.as_ref() })
+        self.loads.iter().map(|loads| Change {
+            before: &self.before,
+            after: &self.after,
+            origin: loads.zone.as_ref(),
+            now: self.now,
+        })
     }
 
     /// What tells this plan from any other: the regions that move, from where and to where and when they last did, and
@@ -165,11 +173,20 @@ impl Candidate {
 
     /// What every gate finds.
     pub fn judge(&self) -> &[Finding] {
-        self.findings.get_or_init(|| {
-            let gates = [gate::serials::judge, gate::vanish::judge, gate::closure::judge, gate::blast::judge];
-            let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
-            self.loads.iter().cloned().chain(judged).collect()
-        })
+        self.findings.get_or_init(|| self.ask_gates())
+    }
+
+    fn ask_gates(&self) -> Vec<Finding> {
+        let gates = [
+            gate::serials::judge,
+            gate::vanish::judge,
+            gate::closure::judge,
+            gate::signed::signatures,
+            gate::signed::alike,
+            gate::blast::judge,
+        ];
+        let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
+        self.loads.iter().cloned().chain(judged).collect()
     }
 
     /// Lets the candidate through if no gate stops it but those that are overridden.
@@ -188,6 +205,12 @@ pub fn stops(finding: &Finding, overrides: &[Override]) -> bool {
 }
 
 impl Verified {
+    /// What is served, the same zones in the same generation, with other settings and notes: they change how answers are
+    /// given and what is said about them, never what a zone answers.
+    pub fn in_manner(serving: &Serving, settings: Settings, notes: Notes) -> Verified {
+        Verified { serving: Arc::new(serving.with_manner(settings, notes)), findings: Vec::new() }
+    }
+
     /// What is to be served.
     pub fn serving(&self) -> &Arc<Serving> {
         &self.serving
@@ -208,6 +231,9 @@ pub fn wanted_serial(content: &Content, routing: &Routing) -> Serial {
 fn next_serial(before: Option<&ZoneServing>, after: &Content, routing: &Routing) -> Serial {
     let wanted = wanted_serial(after, routing);
     let Some(before) = before else { return wanted };
+    if after.site(routing.site(RegionId::default())).snapshot.is_signed() {
+        return wanted; // The signer's, whatever it is: a gate says whether it will do.
+    }
     let regions = before.routing.sites.len().max(routing.sites.len()) as u16;
     let changes = (0..regions).map(RegionId).any(|region| {
         let old = before.content.site(before.routing.site(region));

@@ -17,9 +17,8 @@ fn demo() -> Config {
 }
 
 fn read(config: &Config, zone: &ZoneConfig, file: &Path) -> ZoneText {
-    let (dir, path) = config.place(file);
-    let mut sources = FileSources::new(dir, config.include_outside).unwrap();
-    let root = sources.root(path).unwrap();
+    let mut sources = FileSources::new(&config.dir, config.include_outside).unwrap();
+    let root = sources.root(file).unwrap();
     let reading = reader::read(&zone.name, root, &mut sources);
     assert_eq!(reading.diagnostics, [], "{}", file.display());
     reading.into_text().unwrap()

@@ -14,6 +14,7 @@ use understudy::door::Candidate;
 use understudy::serve::rrl::RateLimit;
 use understudy::serve::tcp::TcpLimits;
 use understudy::serve::{ListenSettings, Listeners, Running, Stage};
+use understudy::time::Timestamp;
 
 fn serve(addresses: &[&str], workers: usize) -> (Running, Arc<Stage>) {
     support::dns::serve(addresses, workers, TcpLimits::default())
@@ -100,7 +101,7 @@ fn no_query_is_lost_while_content_is_swapped() {
         |_, answer| answer.len() >= 12 && answer[3] & 15 == REFUSED,
         |_| {
             for _ in 0..400 {
-                let nothing = Candidate::new(Arc::clone(&stage.load()), Vec::new());
+                let nothing = Candidate::new(Arc::clone(&stage.load()), Vec::new(), Timestamp::default());
                 stage.publish(&nothing.verify(&[]).unwrap());
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -123,9 +123,8 @@ impl Notes {
 
 /// Reads a master file; that it can't be opened is a finding like any other.
 fn read(config: &Config, origin: &Name, file: &Path) -> Reading {
-    let (dir, path) = config.place(file);
-    let opened = FileSources::new(&dir, config.include_outside).and_then(|mut sources| {
-        let root = sources.root(&path)?;
+    let opened = FileSources::new(&config.dir, config.include_outside).and_then(|mut sources| {
+        let root = sources.root(file)?;
         Ok((sources, root))
     });
     match opened {
@@ -134,7 +133,7 @@ fn read(config: &Config, origin: &Name, file: &Path) -> Reading {
             let diagnostics = reading.diagnostics.clone();
             Reading { text: reading.into_text().ok(), diagnostics }
         }
-        Err(error) => Reading { text: None, diagnostics: vec![unreadable(dir.join(path), &error)] },
+        Err(error) => Reading { text: None, diagnostics: vec![unreadable(config.dir.join(file), &error)] },
     }
 }
 

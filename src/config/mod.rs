@@ -6,7 +6,9 @@
 pub mod nearest;
 mod page;
 pub mod problem;
+pub mod protocol;
 mod read;
+mod setup;
 pub mod source;
 mod table;
 #[cfg(test)]
@@ -16,7 +18,7 @@ mod zone;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::name::{Name, NameRef};
@@ -42,7 +44,7 @@ pub struct Config {
     /// Where state is kept: journal, texts, control socket; a path from the working directory. None: in memory, and
     /// there is no control socket.
     pub state_dir: Option<PathBuf>,
-    /// Whether `$INCLUDE` may reach outside of the directory that [`Config::place`] gives.
+    /// Whether `$INCLUDE` may reach outside of `dir`, or of a zone file's own directory where that is elsewhere.
     pub include_outside: bool,
     /// How queries are taken in.
     pub server: Server,
@@ -69,6 +71,14 @@ pub struct Server {
     pub udp_payload: u16,
     /// The limits of TCP.
     pub tcp: TcpLimits,
+    /// Which server of several this is, told to who asks (NSID, `id.server`, `hostname.bind`); none: it isn't told.
+    pub identity: Option<String>,
+    /// Whether the version is told to who asks (`version.bind`, `version.server`).
+    pub show_version: bool,
+    /// DNS cookies.
+    pub cookies: protocol::Cookies,
+    /// Encrypted transports; none: there are none.
+    pub encrypted: Option<protocol::Encrypted>,
 }
 
 impl Default for Server {
@@ -80,6 +90,10 @@ impl Default for Server {
             group: None,
             udp_payload: 1232,
             tcp: TcpLimits::default(),
+            identity: None,
+            show_version: false,
+            cookies: protocol::Cookies::default(),
+            encrypted: None,
         }
     }
 }
@@ -168,16 +182,6 @@ impl Config {
             control: Control::default(),
             regions: Vec::new(),
             zones: Vec::new(),
-        }
-    }
-
-    /// Where a zone's `file` is: the directory that its inclusions may not leave, and the path from there. The directory
-    /// is the configuration's; for a file that is written as lying elsewhere, it is that file's own.
-    pub fn place(&self, file: &Path) -> (PathBuf, PathBuf) {
-        let elsewhere = file.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
-        match (elsewhere, file.parent(), file.file_name()) {
-            (true, Some(parent), Some(name)) => (self.dir.join(parent), name.into()),
-            _ => (self.dir.clone(), file.into()),
         }
     }
 

@@ -76,21 +76,6 @@ fn everything_is_resolved() {
 }
 
 #[test]
-fn zone_files_have_a_directory_of_their_own_or_the_configurations() {
-    let config = read_text(GOOD).unwrap();
-    for (file, dir, path) in [
-        ("a.zone", "etc", "a.zone"),
-        ("./sub/a.zone", "etc", "./sub/a.zone"),
-        ("../a.zone", "etc/..", "a.zone"),
-        ("sub/../a.zone", "etc/sub/..", "a.zone"),
-        ("/srv/zones/a.zone", "/srv/zones", "a.zone"),
-        ("/", "etc", "/"),
-    ] {
-        assert_eq!(config.place(Path::new(file)), (dir.into(), path.into()), "{file}");
-    }
-}
-
-#[test]
 fn names_are_looked_up_with_advice() {
     let config = read_text(GOOD).unwrap();
     assert_eq!(config.zone("PLAIN.example").unwrap().name, config.zones[1].name);

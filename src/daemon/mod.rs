@@ -1,5 +1,6 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
+mod encrypted;
 mod setup;
 mod translate;
 
@@ -19,6 +20,8 @@ use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
+use crate::serve::certificates::Certificates;
+use crate::serve::encrypted::EncryptedRunning;
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
 use crate::snapshot::sought::HashKey;
@@ -35,6 +38,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     // Sockets first: privileged ports need rights that state on disk must not have.
     let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
     let addresses = listeners.addresses();
+    let encrypted = config.server.encrypted.as_ref().map(encrypted::prepare).transpose()?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
@@ -42,9 +46,12 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let hangup = signal(SignalKind::hangup()).map_err(plain)?;
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
-    let driver = Driver::start(setup::from_config(&config), store, hash_key()).map_err(plain)?;
+    let cookie_root = store.secret("cookies")?;
+    let driver = Driver::start(config.setup(cookie_root), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
+        cookie_root,
+        certificates: encrypted.as_ref().map(|encrypted| Arc::clone(&encrypted.certificates)),
         source: order.source,
         config: config.clone(),
         started: Instant::now(),
@@ -56,15 +63,20 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let signals = Signals { hangup, terminate: terminate.map_err(plain)?, interrupt: interrupt.map_err(plain)? };
     let stage = Arc::clone(daemon.driver.stage());
     let running = listeners.run(&stage).map_err(plain)?;
+    let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
     announce(order.json, &addresses, &daemon.driver);
-    let tally = runtime.block_on(daemon.run(signals, control, running));
+    let tally = runtime.block_on(daemon.run(signals, control, running, secure));
     tracing::info!(queries = tally, "stopped");
     Ok(())
 }
 
 struct Daemon {
     driver: Driver,
+    /// What the keys of cookies are made from.
+    cookie_root: [u8; 16],
+    /// The certificate of the encrypted transports, if there are any.
+    certificates: Option<Arc<Certificates>>,
     source: Source,
     /// What it was started with.
     config: Config,
@@ -84,7 +96,7 @@ impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(setup::from_config(config), &[], &driver::daemon());
+        let reloaded = self.driver.reload(config.setup(self.cookie_root), &[], &driver::daemon());
         self.note_reload(&reloaded);
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
@@ -101,7 +113,14 @@ impl Daemon {
     }
 
     /// Serves until a signal says to stop; returns how many queries were answered.
-    async fn run(self, mut signals: Signals, control: Option<ControlSocket>, running: Running) -> u64 {
+    async fn run(
+        self,
+        mut signals: Signals,
+        control: Option<ControlSocket>,
+        running: Running,
+        secure: Option<EncryptedRunning>,
+    ) -> u64 {
+        let stop = move || total(&running.stop()) + secure.map_or(0, |secure| total(&secure.stop()));
         let (calls, waiting) = mpsc::channel(WAITING);
         let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
         let (reloads, asked) = mpsc::channel(1);
@@ -118,7 +137,7 @@ impl Daemon {
         }
         // The driver finishes what it is doing; what waits behind that is told that the daemon stops.
         drop((calls, reloads));
-        let queries = tokio::task::spawn_blocking(move || total(&running.stop())).await.unwrap_or(0);
+        let queries = tokio::task::spawn_blocking(stop).await.unwrap_or(0);
         if let Ok(worker) = worker {
             let _ = tokio::task::spawn_blocking(move || worker.join()).await;
         }
@@ -173,7 +192,7 @@ impl Daemon {
             let summary = format!("the configuration has errors and the last good one stays: {}", failure.what);
             self.last_reload = Some(LastReload { at: driver::now(), ok: false, summary });
         })?;
-        let reloaded = self.driver.reload(setup::from_config(&config), accept, actor);
+        let reloaded = self.driver.reload(config.setup(self.cookie_root), accept, actor);
         self.note_reload(&reloaded);
         let needs_restart = setup::needs_restart(&self.config, &config);
         for what in &needs_restart {
@@ -182,7 +201,27 @@ impl Daemon {
         if let Some(last) = self.last_reload.as_mut().filter(|_| !needs_restart.is_empty()) {
             last.summary += &format!("; a restart is needed for {}", needs_restart.join(", "));
         }
+        self.reload_certificate(&config, &reloaded)?;
         Ok((reloaded, needs_restart))
+    }
+
+    /// Reads the certificate again. The zones are reloaded by then, whatever becomes of it.
+    fn reload_certificate(&mut self, config: &Config, reloaded: &[Reloaded]) -> Result<(), Failure> {
+        let (Some(certificates), Some(encrypted)) = (&self.certificates, &config.server.encrypted) else {
+            return Ok(());
+        };
+        let Err(error) = certificates.reload(&encrypted::files(encrypted)) else { return Ok(()) };
+        let summary = self.last_reload.as_mut().map(|last| {
+            last.ok = false;
+            last.summary += "; the certificate could not be read again";
+            last.summary.clone()
+        });
+        reloaded.iter().for_each(|zone| report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some()));
+        Err(Failure::new(
+            error.to_string(),
+            "encrypted connections are made with the last good certificate, until it expires",
+            format!("the zones were reloaded: {}", summary.unwrap_or_default()),
+        ))
     }
 
     fn reload_on_signal(&mut self) {
@@ -287,7 +326,7 @@ fn hash_key() -> HashKey {
 fn log_to_stderr() {
     use std::io::IsTerminal as _;
     let filter = tracing_subscriber::EnvFilter::try_from_env("UNDERSTUDY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=warn,hickory_net=warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=error,hickory_net=error"));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -116,7 +116,7 @@ impl Driver {
         let routing = renumbered(&routing, &former.content, &content);
         let content = Arc::new(content);
         let proposal = Proposal { content, routing, loads, restored: None };
-        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal]);
+        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now());
         let plan = candidate.digest();
         let mut findings = candidate.judge().to_vec();
         findings.extend(freshness(origin, plan, order.plan.as_deref()));

@@ -13,6 +13,7 @@ use crate::zone::check::{Limits, check};
 use crate::zone::diagnostic::{Diagnostic, Severity};
 use crate::zone::reader::{Source, Sources, read};
 use crate::zone::rrsets::Zone;
+use crate::zone::signatures::Signatures;
 use crate::zone::text::ZoneText;
 
 /// The id of the finding that a zone's file cannot be read at all: what it says is unknown then, not empty.
@@ -172,7 +173,12 @@ fn compile(
         return Some(same.clone());
     }
     match Snapshot::compile(&zone, shape) {
-        Ok(snapshot) => Some(SiteContent { name: site.to_owned(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) }),
+        Ok(snapshot) => {
+            let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site);
+            let known = known.and_then(|known| known.signatures.as_deref());
+            let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, known)));
+            Some(SiteContent { name: site.to_owned(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures })
+        }
         Err(error) => {
             let file = zone.files().first().cloned().unwrap_or_default();
             diagnostics.push(about_file(&file, "cannot-compile", error.to_string()));

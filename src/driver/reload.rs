@@ -9,11 +9,12 @@ use super::load::{Loading, from_files};
 use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
-use crate::door::{Candidate, Override, Proposal, Refused, wanted_serial};
+use crate::door::{Candidate, Override, Proposal, Refused, Verified, wanted_serial};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::content::{Content, SiteId};
+use crate::serving::notes::Notes;
 use crate::serving::{Routing, ZoneServing};
 use crate::store::journal::Actor;
 use crate::zone::diagnostic::Diagnostic;
@@ -115,7 +116,20 @@ impl Driver {
         for zone in &reloaded {
             self.health.insert(zone.origin.clone(), zone.health());
         }
+        self.serve_in_manner();
         reloaded
+    }
+
+    /// Takes over the settings, and what is to be said about zones whose files are broken. No answer's records change, so
+    /// there is nothing to judge and nothing for the journal.
+    fn serve_in_manner(&mut self) {
+        let broken = self.setup.zones.iter().map(|spec| &spec.origin);
+        let broken =
+            broken.filter(|origin| self.health(origin).is_some_and(|health| !matches!(health, Health::Good))).cloned();
+        let (stale, missing) = broken.partition(|origin| self.serving.zone(origin.as_ref()).is_some());
+        let manner = Verified::in_manner(&self.serving, self.setup.settings.clone(), Notes::new(stale, missing));
+        self.stage.publish(&manner);
+        self.serving = Arc::clone(manner.serving());
     }
 
     fn replace(
@@ -142,7 +156,7 @@ impl Driver {
             return Ok(ReloadOutcome::Unchanged);
         }
         let tally = tally(&former.content, &proposal.content);
-        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal]).verify(accepted) {
+        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now()).verify(accepted) {
             Ok(verified) => verified,
             Err(Refused { findings }) => return Ok(ReloadOutcome::Refused(findings)),
         };
@@ -188,7 +202,7 @@ impl Driver {
             proposals.push(proposal);
             places.push(place);
         }
-        let published = match Candidate::new(Arc::clone(&self.serving), proposals).verify(&[]) {
+        let published = match Candidate::new(Arc::clone(&self.serving), proposals, super::now()).verify(&[]) {
             Ok(verified) => self.publish(&verified, texts, cause(actor, &[])).map_err(|error| error.to_string()),
             Err(Refused { findings }) => {
                 for place in places {
@@ -244,7 +258,7 @@ impl Driver {
         actor: &Actor,
     ) -> Result<ReloadOutcome, DriverError> {
         let origin = &zone.content.origin;
-        match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref()).verify(accepted) {
+        match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()).verify(accepted) {
             Ok(verified) => {
                 let generation =
                     self.publish(&verified, vec![(origin.clone(), Texts::new())], cause(actor, accepted))?;

@@ -33,7 +33,7 @@ impl Driver {
         let latest = journal.latest(STREAM)?;
         let generation = latest.as_ref().map_or(0, |row| row.generation);
         let regions = Regions::new(&setup.regions);
-        let serving = Arc::new(Serving::empty(generation, key, setup.settings, regions));
+        let serving = Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions));
         let mut driver = Driver {
             stage: Stage::new(Arc::clone(&serving))?,
             serving,
@@ -69,7 +69,7 @@ impl Driver {
             }
             self.published.insert(row.zone, last);
         }
-        let candidate = Candidate::restored(Arc::clone(&self.serving), generation, proposals);
+        let candidate = Candidate::restored(Arc::clone(&self.serving), generation, proposals, super::now());
         match candidate.verify(&[]) {
             Ok(verified) => {
                 self.stage.publish(&verified);

@@ -7,6 +7,7 @@ pub mod ask;
 pub mod blast;
 pub mod closure;
 pub mod serials;
+pub mod signed;
 pub mod vanish;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::name::{Name, NameRef};
 use crate::serving::content::{SiteContent, SiteId};
 use crate::serving::regions::RegionId;
 use crate::serving::{Serving, View, ZoneServing};
+use crate::time::Timestamp;
 
 /// The names of the gates, as operators type them.
 pub mod id {
@@ -31,6 +33,10 @@ pub mod id {
     pub const BLAST_RADIUS: &str = "zone.blast-radius";
     /// Secondaries and caches see the serial rise.
     pub const SERIAL: &str = "zone.serial";
+    /// The signatures verify, and outlive the change.
+    pub const SIGNATURES: &str = "zone.signatures";
+    /// Both ends of a move have the same keys, names and types, if they are signed.
+    pub const SIGNED_ALIKE: &str = "zone.signed-alike";
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
@@ -81,6 +87,8 @@ pub struct Change<'a> {
     pub after: &'a Serving,
     /// The zone that changes.
     pub origin: NameRef<'a>,
+    /// When it would change.
+    pub now: Timestamp,
 }
 
 /// What a region gets of the zone, before and after.

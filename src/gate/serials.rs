@@ -33,13 +33,25 @@ pub fn judge(change: Change<'_>) -> Finding {
             );
         }
     }
-    if after.serial != before.serial && !after.serial.is_above(before.serial) {
+    let changed = after.serial != before.serial || !change.pairs().is_empty();
+    if after.serial != before.serial && !after.serial.is_above(before.serial) || changed && is_stuck(change) {
         return block(
             format!("serial {} would follow {}, and secondaries would not take it", after.serial, before.serial),
-            format!("publish a serial above {}", before.serial),
+            format!("publish a serial above {}; that of a signed zone has to be raised by its signer", before.serial),
         );
     }
     Finding::pass(id::SERIAL, change.origin, format!("serial {} follows {}", after.serial, before.serial))
+}
+
+/// Whether what is new keeps the serial of what it replaces, though it is not the same: only a signed zone can, since
+/// its SOA is told as it was signed.
+fn is_stuck(change: Change<'_>) -> bool {
+    let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) else { return false };
+    after.serial == before.serial
+        && change
+            .pairs()
+            .iter()
+            .any(|pair| pair.after.site.snapshot.is_signed() && !pair.after.site.answers_like(pair.before.site))
 }
 
 /// Whether an edit raises the serial by 2³¹ or more: to a secondary that is no rise.

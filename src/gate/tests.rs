@@ -14,6 +14,7 @@ use crate::serving::{Routing, Serving, Settings};
 use crate::snapshot::Snapshot;
 use crate::snapshot::compile::Shape;
 use crate::snapshot::sought::HashKey;
+use crate::time::Timestamp;
 use crate::zone::reader::{Source, Sources, read};
 use crate::zone::rrsets::Zone;
 
@@ -33,7 +34,7 @@ fn site(origin: &Name, name: &str, text: &str) -> SiteContent {
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
     let snapshot = Snapshot::compile(&zone, shape).unwrap();
-    SiteContent { name: name.into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) }
+    SiteContent { name: name.into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None }
 }
 
 /// A zone with these sites, routed so.
@@ -56,7 +57,7 @@ fn empty() -> Arc<Serving> {
 }
 
 fn served(zones: Vec<Proposal>) -> Arc<Serving> {
-    Candidate::new(empty(), zones).verify(&[]).unwrap().serving().clone()
+    Candidate::new(empty(), zones, Timestamp::default()).verify(&[]).unwrap().serving().clone()
 }
 
 /// What the gates find when the zone is routed otherwise.
@@ -67,7 +68,7 @@ fn moved(before: &Arc<Serving>, origin: &str, routed: &[u16]) -> Vec<Finding> {
     routing.sites = routed.iter().map(|site| SiteId(*site)).collect();
     let loads = Finding::pass(id::LOADS, origin.as_ref(), "");
     let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-    Candidate::new(Arc::clone(before), vec![proposal]).judge().to_vec()
+    Candidate::new(Arc::clone(before), vec![proposal], Timestamp::default()).judge().to_vec()
 }
 
 /// What one gate named, without the zone's name and the site's; nothing if it passes.
@@ -264,7 +265,7 @@ fn names_that_an_edit_removes_are_counted_as_clients_see_them() {
     ] {
         let serving = served(vec![zone("x.example", &[("a", &before)], &[0, 0, 0], &[])]);
         let edited = zone("x.example", &[("a", &after)], &[0, 0, 0], &[]);
-        let candidate = Candidate::new(serving, vec![edited]);
+        let candidate = Candidate::new(serving, vec![edited], Timestamp::default());
         let findings = candidate.judge();
         let blast = findings.iter().find(|finding| finding.gate == id::BLAST_RADIUS).unwrap();
         assert_eq!((blast.items.len(), blast.verdict.stops()), (count, stops), "{before}\n→\n{after}{blast:#?}");

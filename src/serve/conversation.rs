@@ -11,6 +11,7 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{MsgFlags, recv, send};
 use tokio::net::TcpStream;
 
+use super::connections::Ticket;
 use super::tcp::Shared;
 use crate::serving::respond::{Asker, Transport};
 
@@ -79,15 +80,15 @@ impl Conversation {
     }
 
     /// Waits for the client, and answers what it asks.
-    pub(super) async fn turn(&mut self, stream: &TcpStream, shared: &Shared) -> io::Result<Turn> {
+    pub(super) async fn turn(&mut self, stream: &TcpStream, shared: &Shared, ticket: &Ticket) -> io::Result<Turn> {
         if whole_frame(&self.unread).is_some() {
             // There was more than one turn's worth; others get theirs in between.
             tokio::task::yield_now().await;
-            return self.exchange(stream, shared, |_| Ok(None)).map(Turn::or_none);
+            return self.exchange(stream, shared, ticket, |_| Ok(None)).map(Turn::or_none);
         }
         loop {
             stream.readable().await?;
-            match self.exchange(stream, shared, |buffer| stream.try_read(buffer).map(Some)) {
+            match self.exchange(stream, shared, ticket, |buffer| stream.try_read(buffer).map(Some)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done.map(Turn::or_none),
             }
@@ -95,15 +96,22 @@ impl Conversation {
     }
 
     /// Answers what the client has already asked, without waiting; `None` if there is nothing (more).
-    pub(super) fn turn_now(&mut self, stream: &TcpStream, shared: &Shared) -> io::Result<Option<Turn>> {
+    pub(super) fn turn_now(
+        &mut self,
+        stream: &TcpStream,
+        shared: &Shared,
+        ticket: &Ticket,
+    ) -> io::Result<Option<Turn>> {
         if self.ended {
             return Ok(None);
         }
         let turn = if whole_frame(&self.unread).is_some() {
-            self.exchange(stream, shared, |_| Ok(None))
+            self.exchange(stream, shared, ticket, |_| Ok(None))
         } else {
             // Past the runtime, which may not know yet that there is something to read.
-            self.exchange(stream, shared, |buffer| Ok(Some(recv(stream.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT)?)))
+            self.exchange(stream, shared, ticket, |buffer| {
+                Ok(Some(recv(stream.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT)?))
+            })
         };
         match turn {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -129,6 +137,7 @@ impl Conversation {
         &mut self,
         stream: &TcpStream,
         shared: &Shared,
+        ticket: &Ticket,
         read: impl FnOnce(&mut [u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<Turn>> {
         BUFFERS.with_borrow_mut(|Buffers { input, output }| {
@@ -138,6 +147,10 @@ impl Conversation {
             self.ended = read == Some(0);
             let there = &input[..kept + read.unwrap_or(0)];
             let (used, ready, queries) = self.answer(there, output, shared);
+            if queries > 0 {
+                // Before the answer leaves: whoever has it is not idle.
+                ticket.active();
+            }
             let rest = &there[used..];
             self.unread = rest.to_vec();
             let taken =

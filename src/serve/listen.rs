@@ -62,7 +62,7 @@ pub enum ServeError {
     Bind {
         /// The address wanted.
         address: SocketAddr,
-        /// `UDP` or `TCP`.
+        /// `UDP`, `TCP`, `DoT`, `DoH` or `DoQ`.
         transport: &'static str,
         /// What the system says.
         source: io::Error,
@@ -168,7 +168,7 @@ impl Bound {
     }
 }
 
-fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
+pub(super) fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
     if address.is_ipv6() {
@@ -177,7 +177,7 @@ fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+pub(super) fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = new_socket(address, SockType::Stream)?;
     // Connections of a server that has just ended don't keep the next one from its port.
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;

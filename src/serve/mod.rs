@@ -1,6 +1,8 @@
 //! Sockets around the engine: datagrams, TCP, and hickory-server's handler for encrypted transports.
 
+pub mod certificates;
 pub mod counters;
+pub mod encrypted;
 pub mod handler;
 pub mod listen;
 pub mod privileges;
@@ -10,6 +12,7 @@ pub mod tcp;
 
 mod connections;
 mod conversation;
+mod front;
 mod mmsg;
 mod peek;
 mod udp;

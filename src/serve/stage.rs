@@ -71,10 +71,11 @@ fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
 mod tests {
     use super::*;
     use crate::door::Candidate;
+    use crate::time::Timestamp;
 
     /// A change of nothing, verified.
     fn next(before: &Arc<Serving>) -> Verified {
-        Candidate::new(Arc::clone(before), Vec::new()).verify(&[]).unwrap()
+        Candidate::new(Arc::clone(before), Vec::new(), Timestamp::default()).verify(&[]).unwrap()
     }
 
     #[test]

@@ -170,12 +170,11 @@ async fn talk(stream: TcpStream, source: IpAddr, ticket: &Ticket, shared: &Share
             biased;
             () = ticket.evicted() => return,
             _ = stop.wait_for(|&stop| stop) => break,
-            turn = timeout_at(deadline, talk.turn(&stream, shared)) => turn,
+            turn = timeout_at(deadline, talk.turn(&stream, shared, ticket)) => turn,
         };
         match turn {
             Ok(Ok(Turn { queries, partial })) => {
                 if queries > 0 {
-                    ticket.active();
                     (idle_since, partial_since) = (Instant::now(), None);
                 }
                 partial_since = partial.then(|| partial_since.unwrap_or_else(Instant::now));
@@ -184,15 +183,15 @@ async fn talk(stream: TcpStream, source: IpAddr, ticket: &Ticket, shared: &Share
             Err(_) => return shared.counters.add(|t| &t.expired, 1),
         }
     }
-    let _ = timeout(DRAIN, finish(&stream, &mut talk, shared)).await;
+    let _ = timeout(DRAIN, finish(&stream, &mut talk, shared, ticket)).await;
 }
 
 /// Answers what the client has already sent, and says goodbye such that the answers arrive.
-async fn finish(stream: &TcpStream, talk: &mut Conversation, shared: &Shared) -> io::Result<()> {
+async fn finish(stream: &TcpStream, talk: &mut Conversation, shared: &Shared, ticket: &Ticket) -> io::Result<()> {
     let mut answered = false;
     loop {
         flush(stream, talk).await?;
-        match talk.turn_now(stream, shared)? {
+        match talk.turn_now(stream, shared, ticket)? {
             Some(turn) => answered |= turn.queries > 0,
             None => break,
         }
@@ -214,4 +213,44 @@ async fn flush(stream: &TcpStream, talk: &mut Conversation) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// A header without a question, which any `Serving` answers.
+    const QUERY: [u8; 14] = [0, 12, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+    #[tokio::test]
+    async fn what_came_before_the_stop_is_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(&QUERY.repeat(4_000)).unwrap();
+        client.write_all(&QUERY[..5]).unwrap();
+        let shared = Shared {
+            stage: Stage::new(Arc::default()).unwrap(),
+            counters: Counters::shared(),
+            limits: TcpLimits::default(),
+            connections: Connections::new(10, 10),
+        };
+        // Stopped before it has begun: the connection is still in the backlog, and nothing of it was read.
+        let (_keep, stop) = watch::channel(true);
+        let reader = std::thread::spawn(move || {
+            let mut answers = Vec::new();
+            client.read_to_end(&mut answers).map(|_| answers)
+        });
+        serve(listener, Arc::new(shared), stop).await;
+        let mut answers = reader.join().unwrap().unwrap();
+        let mut count = 0;
+        while let [high, low, ..] = answers[..] {
+            let length = 2 + usize::from(u16::from_be_bytes([high, low]));
+            assert_eq!(answers[2..4], [7, 7]);
+            answers.drain(..length);
+            count += 1;
+        }
+        assert_eq!(count, 4_000);
+    }
 }

@@ -62,13 +62,15 @@ impl Worker {
         if batch.overflowed() != before {
             self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
         }
-        let taken = answer(&self.stage.load(), batch, super::now(), &self.counters);
+        let (serving, now) = (self.stage.load(), super::now());
+        let taken = answer(&serving, batch, now, &self.counters);
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
         if let Some(limiter) = &mut self.limiter {
-            limit(limiter, batch, &self.counters);
+            limit(limiter, &serving, batch, now, &self.counters);
         }
+        drop(serving);
         let sent = batch.send(self.socket.as_fd());
         if sent.failed > 0 {
             self.counters.add(|t| &t.unsent, sent.failed as u64);
@@ -93,10 +95,11 @@ fn answer(serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Count
 }
 
 /// Holds back or cuts the answers of a batch that are over their network's limit.
-fn limit(limiter: &mut Limiter, batch: &mut Batch, counters: &Counters) {
-    let now = limiter.now();
+fn limit(limiter: &mut Limiter, serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Counters) {
+    let tick = limiter.now();
     for Exchange { packet, source, out, answered } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
-        match limiter.judge(now, source.ip(), packet, &out[..*answered]) {
+        let asker = Asker { source: source.ip(), transport: Transport::Udp, now };
+        match limiter.judge(tick, source.ip(), &out[..*answered], || serving.is_proven(packet, &asker)) {
             Verdict::Send => continue,
             Verdict::Cut => *answered = peek::cut(out, *answered),
             Verdict::Drop => *answered = 0,

@@ -7,6 +7,7 @@ use crate::name::{Name, NameRef};
 use crate::snapshot::Snapshot;
 use crate::time::Ttl;
 use crate::zone::rrsets::Zone;
+use crate::zone::signatures::Signatures;
 
 /// A site's number within its zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -35,6 +36,8 @@ pub struct SiteContent {
     pub zone: Arc<Zone>,
     /// The same compiled: what is answered.
     pub snapshot: Arc<Snapshot>,
+    /// What its signatures are worth, if it is signed.
+    pub signatures: Option<Arc<Signatures>>,
 }
 
 impl fmt::Debug for SiteContent {

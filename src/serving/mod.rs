@@ -3,17 +3,25 @@
 //! [`Serving`] is immutable; a change makes a new one, and the only way for it to get in front of clients is
 //! [`crate::door`].
 
+pub mod chaos;
 pub mod content;
+pub mod cookie;
 pub mod directory;
+pub mod edns;
+pub mod notes;
+mod proof;
 pub mod query;
 pub mod regions;
 pub mod resolve;
 pub mod respond;
+pub mod tsig;
 
 use std::sync::Arc;
 
 use content::{Content, SiteId};
+use cookie::CookieSecret;
 use directory::Directory;
+use notes::Notes;
 use regions::{RegionId, Regions};
 
 use crate::name::NameRef;
@@ -35,20 +43,36 @@ pub struct Serving {
     pub settings: Settings,
     /// The regions that clients are told apart by.
     pub regions: Arc<Regions>,
+    notes: Arc<Notes>,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
 }
 
 /// How answers are given, whatever the zone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The greatest answer over UDP, in octets; 1232 passes nearly everywhere without fragments.
     pub udp_payload: u16,
+    /// How DNS cookies are made; none: they are ignored.
+    pub cookies: Option<Cookies>,
+    /// Which server of several this is, in 100 octets at most: NSID (RFC 5001), `id.server` and `hostname.bind`.
+    pub identity: Option<Arc<str>>,
+    /// What `version.bind` and `version.server` are answered with, in 255 octets at most.
+    pub version: Option<Arc<str>>,
+}
+
+/// How DNS cookies are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Cookies {
+    /// What they are made with.
+    pub secret: CookieSecret,
+    /// Whether a client that knows cookies must show one of ours before it is answered over UDP (RFC 7873 §5.2.3).
+    pub required: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { udp_payload: 1232 }
+        Settings { udp_payload: 1232, cookies: None, identity: None, version: None }
     }
 }
 
@@ -110,8 +134,10 @@ impl ZoneServing {
         &self.content.site(self.routing.site(region)).snapshot
     }
 
-    fn scope(&self) -> Scope {
-        Scope { origin_len: self.content.origin.as_ref().len(), serial: self.serial, ttl_cap: Ttl::MAX }
+    /// What is true of all records that a region gets.
+    fn scope(&self, snapshot: &Snapshot) -> Scope {
+        let serial = (!snapshot.is_signed()).then_some(self.serial);
+        Scope { origin_len: self.content.origin.as_ref().len(), serial, ttl_cap: Ttl::MAX }
     }
 }
 
@@ -119,7 +145,8 @@ impl Serving {
     /// Nothing is served yet; the next publication is the one after `generation`.
     pub fn empty(generation: u64, key: HashKey, settings: Settings, regions: Regions) -> Serving {
         let directory = Arc::new(Directory::of(key, &[]));
-        Serving { generation, key, settings, regions: Arc::new(regions), zones: Vec::new(), directory }
+        let (regions, notes) = (Arc::new(regions), Arc::default());
+        Serving { generation, key, settings, regions, notes, zones: Vec::new(), directory }
     }
 
     /// The zones, in no order that means anything.
@@ -146,6 +173,11 @@ impl Serving {
     /// The same as it was published before a restart.
     pub(crate) fn at_generation(&self, generation: u64) -> Serving {
         Serving { generation, ..self.clone() }
+    }
+
+    /// The same answers with other settings and notes.
+    pub(crate) fn with_manner(&self, settings: Settings, notes: Notes) -> Serving {
+        Serving { settings, notes: Arc::new(notes), ..self.clone() }
     }
 
     /// The same with some zones changed or added, one generation on. Private to the core: what it returns is no more

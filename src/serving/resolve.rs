@@ -1,6 +1,6 @@
 //! The one function that answers: from a view, a name and a type to what is put into an answer.
 
-use super::{View, ZoneServing};
+use super::{View, ZoneServing, proof};
 use crate::name::MAX_NAME;
 use crate::rr::RrType;
 use crate::snapshot::Snapshot;
@@ -48,18 +48,22 @@ impl<'s> View<'s> {
         let Some((mut zone, mut snapshot)) = self.zone(sought, rtype) else {
             return Heading { rcode: Rcode::REFUSED, authoritative: false };
         };
-        sink.enter(zone.scope(), sought);
+        sink.enter(zone.scope(snapshot), sought);
         let mut seen = [0; MAX_ALIASES];
         for aliases in 0.. {
             seen[aliases] = sought.hash_above(0);
             let alias = match snapshot.lookup(sought, rtype) {
-                Found::Alias(_, set) => sink.put(Section::Answer, Owner::Sought, set).map(|spot| (spot, set)),
+                Found::Alias(found, set) => {
+                    let spot = sink.put(Section::Answer, Owner::Sought, set);
+                    proof::of_expansion(snapshot, sought, found, sink);
+                    spot.map(|spot| (spot, set))
+                }
                 Found::Redirection { skip, set } => match redirect(snapshot, sought, skip, set, sink) {
                     Ok(spot) => spot.map(|spot| (spot, set)),
                     Err(rcode) => return Heading { rcode, authoritative: true },
                 },
                 found => {
-                    let rcode = finish(snapshot, sought, found, any, sink);
+                    let rcode = finish(snapshot, sought, rtype, found, any, sink);
                     let referred = matches!(found, Found::Referral { .. });
                     return Heading { rcode, authoritative: aliases > 0 || !referred };
                 }
@@ -77,12 +81,14 @@ impl<'s> View<'s> {
             if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
                 return done;
             }
-            sink.follow(spot, sought);
+            if !sink.follow(spot, sought) {
+                return done;
+            }
             match self.zone(sought, rtype) {
                 Some(next) => (zone, snapshot) = next,
                 None => return done,
             }
-            sink.enter(zone.scope(), sought);
+            sink.enter(zone.scope(snapshot), sought);
         }
         unreachable!("the loop ends at the greatest number of aliases")
     }
@@ -119,36 +125,46 @@ fn redirect<'s>(
 fn finish<'s>(
     snapshot: &'s Snapshot,
     sought: &Sought,
+    rtype: RrType,
     found: Found<'s>,
     any: AnyPolicy,
     sink: &mut impl Sink<'s>,
 ) -> Rcode {
     match found {
-        Found::Data(_, set) => {
-            if let Some(spot) = sink.put(Section::Answer, Owner::Sought, set) {
+        Found::Data(found, set) => {
+            let spot = sink.put(Section::Answer, Owner::Sought, set);
+            proof::of_expansion(snapshot, sought, found, sink);
+            if let Some(spot) = spot {
                 put_addresses(snapshot, set, spot, false, sink);
             }
             Rcode::NOERROR
         }
         Found::All(found) => {
-            if !put_all(found, any, sink) {
+            if put_all(found, rtype, any, sink) {
+                proof::of_expansion(snapshot, sought, found, sink);
+            } else {
                 put_soa(snapshot, sink);
+                proof::of_no_data(snapshot, sought, found, sink);
             }
             Rcode::NOERROR
         }
-        Found::Referral { skip, servers, .. } => {
+        Found::Referral { skip, cut, servers } => {
             let owner = Owner::Ancestor(sought.wire_above(skip).len());
-            if let Some(spot) = sink.put(Section::Authority, owner, servers) {
+            let spot = sink.put(Section::Authority, owner, servers);
+            proof::of_referral(snapshot, sought, skip, cut, sink);
+            if let Some(spot) = spot {
                 put_addresses(snapshot, servers, spot, true, sink);
             }
             Rcode::NOERROR
         }
-        Found::NoData(_) => {
+        Found::NoData(found) => {
             put_soa(snapshot, sink);
+            proof::of_no_data(snapshot, sought, found, sink);
             Rcode::NOERROR
         }
-        Found::NameError { .. } => {
+        Found::NameError { skip } => {
             put_soa(snapshot, sink);
+            proof::of_name_error(snapshot, sought, skip, sink);
             Rcode::NXDOMAIN
         }
         Found::Alias(..) | Found::Redirection { .. } => Rcode::NOERROR,
@@ -159,12 +175,22 @@ fn put_soa<'s>(snapshot: &'s Snapshot, sink: &mut impl Sink<'s>) {
     sink.put(Section::Authority, Owner::Ancestor(snapshot.origin().len()), snapshot.negative_soa());
 }
 
-/// Puts in the RRsets of a name that was asked for ANY; whether there were any.
-fn put_all<'s>(found: Match<'s>, any: AnyPolicy, sink: &mut impl Sink<'s>) -> bool {
+/// Puts in the RRsets of a name that was asked for ANY, or the signatures of all where RRSIG was asked for; whether
+/// there were any.
+fn put_all<'s>(found: Match<'s>, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> bool {
+    let signatures = rtype == RrType::RRSIG;
     let mut none = true;
-    for set in found.node.sets() {
+    for set in found.node.sets().filter(|set| !signatures || set.signature_count() > 0) {
         none = false;
-        sink.put(Section::Answer, Owner::Sought, set);
+        if signatures {
+            sink.put_signatures(Owner::Sought, set);
+        } else {
+            sink.put(Section::Answer, Owner::Sought, set);
+            // Somebody who asks for all types asks for RRSIG as well, whatever DO says (RFC 4035 §3.1).
+            if any == AnyPolicy::All && set.signature_count() > 0 && !sink.wants_proofs() {
+                sink.put_signatures(Owner::Sought, set);
+            }
+        }
         if any == AnyPolicy::One {
             break;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::denial::{Denial, Hashed, hash_of_owner, parameters};
 use super::node::{Arena, Flags, Link, SetParts};
 use super::sought::{HashKey, Sought};
 use super::{Snapshot, Table};
@@ -75,6 +76,8 @@ impl Snapshot {
         let mut hidden_by: Option<NameRef<'_>> = None;
         for owner in zone.owners() {
             if hidden_by.is_some_and(|top| owner.name.is_below(top)) {
+                // Not even a DNAME at the origin hides the proofs that stand below it.
+                compiler.add_nsec3(owner)?;
                 continue;
             }
             let flags = compiler.own_flags(owner);
@@ -88,6 +91,7 @@ impl Snapshot {
             let parts = compiler.encode(set, signatures_over(zone.owner(zone.origin()), RrType::SOA))?;
             compiler.arena.push_set(RrType::SOA, negative, &parts);
         }
+        let (denial, signed_serial) = (compiler.take_denial(), zone.is_signed().then_some(soa.serial));
         compiler.arena.shrink();
         Ok(Snapshot {
             origin: compiler.origin,
@@ -96,6 +100,8 @@ impl Snapshot {
             arena: compiler.arena,
             negative_soa,
             most_labels: compiler.most_labels,
+            denial,
+            signed_serial,
         })
     }
 }
@@ -110,6 +116,10 @@ struct Compiler<'z> {
     /// Links whose node may not be laid down yet.
     open_links: Vec<OpenLink<'z>>,
     glue: HashMap<NameRef<'z>, u32>,
+    /// Nodes with an NSEC record, in canonical order.
+    nsec: Vec<u32>,
+    /// Nodes with an NSEC3 record, by the hash that their owners tell.
+    nsec3: Vec<([u8; 20], u32)>,
 }
 
 struct OpenLink<'z> {
@@ -130,6 +140,8 @@ impl<'z> Compiler<'z> {
             most_labels: 0,
             open_links: Vec::new(),
             glue: HashMap::new(),
+            nsec: Vec::new(),
+            nsec3: Vec::new(),
         }
     }
 
@@ -153,6 +165,7 @@ impl<'z> Compiler<'z> {
             // Above a cut the parent has its own records only; addresses there are glue.
             rtype => !flags.has(Flags::CUT) || matches!(rtype, RrType::NS | RrType::DS | RrType::NSEC),
         };
+        self.add_nsec3(owner)?;
         let sets: Vec<_> = owner.rrsets().filter(kept).collect();
         if sets.is_empty() {
             return Ok(());
@@ -161,6 +174,9 @@ impl<'z> Compiler<'z> {
         let lower = owner.name.to_lowercase();
         let node = self.arena.begin_node(lower.as_ref().as_wire(), flags, sets.len() as u16);
         for set in sets {
+            if set.rtype == RrType::NSEC {
+                self.nsec.push(node);
+            }
             let parts = self.encode(set, signatures_over(Some(owner), set.rtype))?;
             let ttl = set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX));
             let links_at = self.arena.push_set(set.rtype, ttl, &parts);
@@ -168,6 +184,28 @@ impl<'z> Compiler<'z> {
         }
         self.add_to_table(lower.as_ref(), node);
         Ok(())
+    }
+
+    /// Lays down an NSEC3 record in a node that no lookup finds.
+    fn add_nsec3(&mut self, owner: Owner<'z>) -> Result<(), CompileError> {
+        let hash = hash_of_owner(owner.name).filter(|_| owner.name.parent() == Some(self.origin.as_ref()));
+        let Some((set, hash)) = owner.rrset(RrType::NSEC3).zip(hash) else { return Ok(()) };
+        let lower = owner.name.to_lowercase();
+        let node = self.arena.begin_node(lower.as_ref().as_wire(), Flags::NONE, 1);
+        let parts = self.encode(set, signatures_over(Some(owner), set.rtype))?;
+        self.arena.push_set(set.rtype, set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX)), &parts);
+        self.nsec3.push((hash, node));
+        Ok(())
+    }
+
+    fn take_denial(&mut self) -> Denial {
+        match parameters(self.zone) {
+            Some(parameters) if !self.nsec3.is_empty() => {
+                Denial::Nsec3(Hashed::new(parameters, std::mem::take(&mut self.nsec3)))
+            }
+            _ if !self.nsec.is_empty() => Denial::Nsec(std::mem::take(&mut self.nsec).into()),
+            _ => Denial::None,
+        }
     }
 
     /// Gives nodes to the empty non-terminals above `name`.

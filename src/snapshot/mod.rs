@@ -7,13 +7,16 @@
 
 pub mod answer;
 pub mod compile;
+pub mod denial;
 pub mod emit;
 pub mod lookup;
 pub mod node;
 pub mod sought;
 
 use crate::name::{Name, NameRef};
+use crate::serial::Serial;
 use compile::Shape;
+use denial::{Denial, Proof, Wildcard, nsec_at_or_before};
 use node::{Arena, Node, WireSet};
 use sought::{HashKey, Sought};
 
@@ -29,6 +32,9 @@ pub struct Snapshot {
     negative_soa: u32,
     /// How many labels the longest name in the table has: longer ones need not be looked for.
     most_labels: usize,
+    denial: Denial,
+    /// The text's serial where it must be told as it is: it is signed.
+    signed_serial: Option<Serial>,
 }
 
 impl Snapshot {
@@ -65,6 +71,45 @@ impl Snapshot {
     /// The SOA RRset as it goes into negative answers.
     pub(crate) fn negative_soa(&self) -> WireSet<'_> {
         self.arena.wire_set(self.negative_soa)
+    }
+
+    /// Whether the zone is signed, and proves what does not exist.
+    pub fn is_signed(&self) -> bool {
+        self.signed_serial.is_some()
+    }
+
+    /// The serial of a signed zone, which is told as the text has it: its SOA is signed.
+    pub fn signed_serial(&self) -> Option<Serial> {
+        self.signed_serial
+    }
+
+    /// The proof about `sought` without its first `skip` labels: its own record, or the one that spans its place. `None`
+    /// in an unsigned zone, and for NSEC3 where the name has no record of its own though `own` is wanted.
+    pub(crate) fn proof(&self, sought: &Sought, skip: usize, own: bool) -> Option<Proof<'_>> {
+        self.proof_of(sought.wire_above(skip), own)
+    }
+
+    /// The same about the wildcard right below.
+    pub(crate) fn wildcard_proof(&self, sought: &Sought, skip: usize, own: bool) -> Option<Proof<'_>> {
+        let wildcard = Wildcard::below(sought.wire_above(skip));
+        wildcard.name()?;
+        self.proof_of(wildcard.as_wire(), own)
+    }
+
+    fn proof_of(&self, name: &[u8], own: bool) -> Option<Proof<'_>> {
+        let place = match &self.denial {
+            Denial::None => None,
+            // Where a record of its own is wanted and there is none (an empty non-terminal), the one in front says so.
+            Denial::Nsec(chain) => nsec_at_or_before(chain, &self.arena, NameRef::trusted(name)),
+            Denial::Nsec3(hashed) if own => hashed.matching(name),
+            Denial::Nsec3(hashed) => hashed.covering(name),
+        };
+        Proof::of(self.arena.node(place?))
+    }
+
+    /// Whether proofs are made of hashes.
+    pub(crate) fn denies_by_hash(&self) -> bool {
+        matches!(self.denial, Denial::Nsec3(_))
     }
 
     /// The node that a link leads to.

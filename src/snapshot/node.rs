@@ -208,11 +208,6 @@ impl<'a> Node<'a> {
     pub fn set(self, rtype: RrType) -> Option<WireSet<'a>> {
         self.sets().find(|set| set.rtype() == rtype)
     }
-
-    /// Its place, which tells it from all other nodes of the snapshot.
-    pub fn place(self) -> u32 {
-        (self.at / ALIGN) as u32
-    }
 }
 
 impl<'a> WireSet<'a> {

@@ -68,22 +68,33 @@ pub struct Kept {
 /// Files inside it are known by their path from there, others by their absolute path, links resolved.
 #[derive(Debug)]
 pub struct FileSources {
+    /// The directory of the configuration.
+    home: PathBuf,
+    /// The directory that inclusions may not leave.
     root: PathBuf,
     allow_outside: bool,
     kept: Kept,
 }
 
 impl FileSources {
-    /// Files below `root_dir`, the directory of the configuration; anywhere if `allow_outside`.
+    /// Files below `root_dir`, the directory of the configuration; anywhere if `allow_outside`. A zone whose own file lies
+    /// elsewhere includes files from below that file's directory instead.
     pub fn new(root_dir: impl AsRef<Path>, allow_outside: bool) -> Result<FileSources, FilesError> {
         let root_dir = root_dir.as_ref();
         let root = root_dir.canonicalize().map_err(|why| unreadable(root_dir, why))?;
-        Ok(FileSources { root, allow_outside, kept: Kept::default() })
+        Ok(FileSources { home: root.clone(), root, allow_outside, kept: Kept::default() })
     }
 
     /// A zone's own master file: `path` counts from the root directory. What was opened before is forgotten.
     pub fn root(&mut self, path: impl AsRef<Path>) -> Result<Source, FilesError> {
-        let source = self.load(&self.root.join(path))?;
+        let path = self.home.join(path);
+        let real = path.canonicalize().map_err(|why| unreadable(&path, why))?;
+        // Operators name a zone's own file; what that includes is named by whoever may write to it.
+        self.root = match real.parent() {
+            Some(parent) if !real.starts_with(&self.home) => parent.into(),
+            _ => self.home.clone(),
+        };
+        let source = self.load(&path)?;
         self.kept = Kept { root: source.path.clone(), ..Kept::default() };
         self.kept.files.insert(source.path.clone(), source.octets.clone());
         Ok(source)
@@ -235,5 +246,14 @@ mod tests {
         assert!(files.open("inside", secret.to_str().unwrap()).is_err());
         let mut anywhere = FileSources::new(dir.path(), true).unwrap();
         assert_eq!(&*anywhere.open("inside", "link").unwrap().octets, b"@ TXT secret\n");
+
+        // A zone's own file may lie anywhere, and includes what lies beside it.
+        assert_eq!(files.root(&secret).unwrap().path, "secret");
+        assert!(files.open("secret", "secret").is_ok());
+        assert!(
+            files.open("secret", dir.path().join("inside").to_str().unwrap()).unwrap_err().contains("lies outside")
+        );
+        assert_eq!(files.root("inside").unwrap().path, "inside");
+        assert!(files.open("inside", secret.to_str().unwrap()).unwrap_err().contains("lies outside"));
     }
 }

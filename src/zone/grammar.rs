@@ -20,6 +20,9 @@ pub enum Kind {
         /// Only the types of RFC 1035 may.
         compress: bool,
     },
+    /// The name of a signer, which has no more labels than the signature says the owner has, in the fourth octet (RFC
+    /// 4034 §3.1.3).
+    Signer,
     /// Domain names up to the end, or none.
     Names,
     /// An 8-bit number.
@@ -82,7 +85,8 @@ pub enum Kind {
     },
     /// A salt: a length octet and octets in hexadecimal; `-` is an empty one (RFC 5155 §3.3).
     Salt,
-    /// A hashed owner name: a length octet and octets in Base 32 with extended hex alphabet (RFC 5155 §3.3).
+    /// A hashed owner name: a length octet and octets in Base 32 with extended hex alphabet (RFC 5155 §3.3); 20 of them
+    /// if the first octet of the data says SHA-1.
     HashedName,
     /// Octets in Base 64 up to the end.
     Base64 {
@@ -139,7 +143,7 @@ const NAME: Kind = Kind::Name { compress: false };
 const OLD_NAME: Kind = Kind::Name { compress: true };
 const BASE64: Kind = Kind::Base64 { empty: Empty::Never };
 const DS_DIGEST: Kind = Kind::Digest { at: 3, least: 1, lengths: &[(1, 20), (2, 32), (4, 48)] };
-const SSHFP_DIGEST: Kind = Kind::Digest { at: 1, least: 1, lengths: &[(1, 20), (2, 32)] };
+const SSHFP_DIGEST: Kind = Kind::Digest { at: 1, least: 0, lengths: &[(1, 20), (2, 32)] };
 const ZONEMD_DIGEST: Kind = Kind::Digest { at: 5, least: 12, lengths: &[(1, 48), (2, 64)] };
 
 /// The grammar of a type's data; nothing for types that are only written as `\#` (RFC 3597 §5).
@@ -171,8 +175,10 @@ pub fn fields(rtype: RrType) -> Option<&'static [Field]> {
         ISDN = "ISDN address" CharString, "subaddress" OptionalCharString;
         RT | KX | LP = "preference" U16, "host" NAME;
         NSAP = "address" Nsap;
-        SIG | RRSIG = "type covered" Type, "algorithm" Algorithm, "labels" U8, "original TTL" U32,
+        SIG = "type covered" Type, "algorithm" Algorithm, "labels" U8, "original TTL" U32,
             "expiration" Time, "inception" Time, "key tag" U16, "signer" NAME, "signature" BASE64;
+        RRSIG = "type covered" Type, "algorithm" Algorithm, "labels" U8, "original TTL" U32,
+            "expiration" Time, "inception" Time, "key tag" U16, "signer" Signer, "signature" BASE64;
         KEY = "flags" KeyFlags, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" PublicKey;
         DNSKEY | CDNSKEY = "flags" KeyFlags, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" BASE64;
         RKEY = "flags" Zero, "protocol" KeyProtocol, "algorithm" Algorithm, "public key" BASE64;

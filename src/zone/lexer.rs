@@ -226,7 +226,7 @@ impl<'a> Lexer<'a> {
         (self.at, self.line, self.line_start) = (open.start, open.line, open.line_start);
         while let Some(length) = self.octets[self.at..].iter().position(|b| *b == b'\n') {
             self.at += length + 1;
-            self.line += 1;
+            self.line = self.line.saturating_add(1);
             self.line_start = self.at;
             if self.octets.get(self.at).is_some_and(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b';' | b')')) {
                 return;

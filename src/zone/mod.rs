@@ -10,5 +10,6 @@ mod lexer;
 pub mod rdata;
 pub mod reader;
 pub mod rrsets;
+pub mod signatures;
 pub mod text;
 pub mod write;

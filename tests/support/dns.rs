@@ -52,9 +52,10 @@ pub fn frame(message: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A datagram socket that does not wait for ever.
+/// A datagram socket that does not wait for ever and has room for some thousand answers.
 pub fn udp_client(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind(address).unwrap();
+    setsockopt(&socket, sockopt::RcvBuf, &(4 << 20)).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }

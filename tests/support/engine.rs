@@ -30,15 +30,20 @@ impl Sources for NoSources {
 
 /// What queries about these zones, each an origin and a master file, are answered from.
 pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
+    serve_with(Settings::default(), zones)
+}
+
+/// The same with these settings.
+pub fn serve_with<'a>(settings: Settings, zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
     let key = HashKey::new(*b"a key for tests.");
-    let empty = Serving::empty(0, key, Settings::default(), Regions::default());
+    let empty = Serving::empty(0, key, settings, Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
         content: Arc::new(content(key, origin, text)),
         routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });
-    let candidate = Candidate::new(Arc::new(empty), proposals.collect());
+    let candidate = Candidate::new(Arc::new(empty), proposals.collect(), Timestamp::default());
     candidate.verify(&[]).unwrap_or_else(|refused| panic!("{refused:#?}")).serving().clone()
 }
 
@@ -49,7 +54,8 @@ fn content(key: HashKey, origin: &Name, text: &str) -> Content {
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key, negative_ttl: None, max_ttl: None };
     let snapshot = Snapshot::compile(&zone, shape).unwrap();
-    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot) };
+    let site =
+        SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None };
     Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
 }
 

@@ -173,7 +173,7 @@ impl Builder {
             };
             let wildcard = owner.as_ref().is_wildcard();
             let taken = kinds.iter().any(|(name, _)| *name == owner) || Some(&owner) == child;
-            if !taken && !(wildcard && matches!(kind, Kind::Cut | Kind::Subtree)) {
+            if !(taken || wildcard && matches!(kind, Kind::Cut | Kind::Subtree)) {
                 kinds.push((owner, kind));
             }
         }
@@ -369,8 +369,8 @@ impl Builder {
             return;
         }
         let set = sets.entry(rtype).or_insert((ttl, Vec::new()));
-        if !set.1.iter().any(|known| known.eq_ignore_ascii_case(data)) && !(rtype == RrType::DNAME && !set.1.is_empty())
-        {
+        let known = set.1.iter().any(|known| known.eq_ignore_ascii_case(data));
+        if !known && (rtype != RrType::DNAME || set.1.is_empty()) {
             set.1.push(data.into());
         }
     }

@@ -69,7 +69,7 @@ fn centimetres(word: &[u8], signed: bool) -> Result<i64, RdataError> {
     let digits = word.strip_suffix(b"m").unwrap_or(word);
     let (sign, digits) = match digits {
         [b'-', digits @ ..] if signed => (-1, digits),
-        [b'+', digits @ ..] if signed => (1, digits),
+        [b'+', digits @ ..] => (1, digits),
         digits => (1, digits),
     };
     Ok(sign * decimal(digits, 2).ok_or_else(|| wrong("not a number of metres with two decimals at most"))?)

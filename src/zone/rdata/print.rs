@@ -55,7 +55,7 @@ fn write_field(kind: Kind, data: &[u8], origin: Option<NameRef<'_>>, out: &mut S
     };
     let number = data.iter().take(4).fold(0u32, |number, octet| number << 8 | u32::from(*octet));
     match kind {
-        Kind::Name { .. } => out.push_str(&name(data)),
+        Kind::Name { .. } | Kind::Signer => out.push_str(&name(data)),
         Kind::Names => {
             let mut rest = data;
             while let Ok(one) = NameRef::read(rest) {

@@ -216,14 +216,21 @@ fn check_dohpath(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
     };
-    let has_dns = text.split('{').skip(1).any(|rest| {
-        let expression = rest.split('}').next().unwrap_or_default();
-        rest.contains('}')
-            && expression
-                .trim_start_matches(['?', '&', '/', '+', '#', ';', '.'])
-                .split(',')
-                .any(|variable| variable == "dns")
-    });
+    let mut has_dns = false;
+    for piece in text.split('{').skip(1) {
+        let Some((expression, _)) = piece.split_once('}') else {
+            return false;
+        };
+        // An operator, then variables, each with a modifier or without (RFC 6570 §2.2).
+        for variable in expression.strip_prefix(['+', '#', '.', '/', ';', '?', '&']).unwrap_or(expression).split(',') {
+            let name = variable.strip_suffix('*').unwrap_or(variable);
+            let name = name.split_once(':').map_or(name, |(name, _)| name);
+            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.%".contains(&b)) {
+                return false;
+            }
+            has_dns |= name == "dns";
+        }
+    }
     text.starts_with('/') && has_dns
 }
 

@@ -83,6 +83,11 @@ fn parse_generic(words: &mut Words<'_>, out: &mut Vec<u8>) -> Result<(), RdataEr
 fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut Vec<u8>) -> Result<(), RdataError> {
     match kind {
         Kind::Name { .. } => words.name(origin, out)?,
+        Kind::Signer => {
+            let at = out.len();
+            words.name(origin, out)?;
+            wire::check_signer(out, at)?;
+        }
         Kind::Names => {
             while !words.at_end() {
                 words.name(origin, out)?;
@@ -143,7 +148,11 @@ fn parse_field(kind: Kind, words: &mut Words<'_>, origin: NameRef<'_>, out: &mut
             b"-" => Ok(()),
             salt => codes::hex(salt, out),
         })?,
-        Kind::HashedName => counted(out, |out| codes::base32(words.word()?, out))?,
+        Kind::HashedName => {
+            let at = out.len();
+            counted(out, |out| codes::base32(words.word()?, out))?;
+            wire::check_hash(out, &out[at + 1..])?;
+        }
         Kind::Base64 { empty: Empty::Hyphen } => match words.peek_text() {
             Some(b"-") => drop(words.take()),
             _ => base64(words, false, out)?,

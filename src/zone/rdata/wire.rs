@@ -42,7 +42,7 @@ pub fn names(rtype: RrType, rdata: &[u8]) -> impl Iterator<Item = (usize, NameRe
             let first = at;
             at = end(kind, rdata, at).ok()?;
             let name_at = match kind {
-                Kind::Name { .. } => Some(first),
+                Kind::Name { .. } | Kind::Signer => Some(first),
                 Kind::IpsecGateway => gateway::ipsec_name(rdata),
                 Kind::AmtRelay => gateway::amt_name(rdata),
                 Kind::A6 => legacy::a6_name(rdata),
@@ -60,6 +60,11 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
     let rest = data.len().saturating_sub(at);
     match kind {
         Kind::Name { .. } => name(data, at),
+        Kind::Signer => {
+            let end = name(data, at)?;
+            check_signer(data, at)?;
+            Ok(end)
+        }
         Kind::Names => {
             let mut at = at;
             while at < data.len() {
@@ -84,14 +89,12 @@ pub(super) fn end(kind: Kind, data: &[u8], at: usize) -> Result<usize, RdataErro
             Ok(at + 1 + string.len())
         }
         Kind::OptionalCharString if rest == 0 => Ok(at),
-        Kind::OptionalCharString | Kind::HashedName => {
+        Kind::OptionalCharString | Kind::Salt => Ok(at + 1 + counted(data, at)?.len()),
+        Kind::HashedName => {
             let octets = counted(data, at)?;
-            if kind == Kind::HashedName && octets.is_empty() {
-                return Err(RdataError::new("bad-length", "it has no octets"));
-            }
+            check_hash(data, octets)?;
             Ok(at + 1 + octets.len())
         }
-        Kind::Salt => Ok(at + 1 + counted(data, at)?.len()),
         Kind::CharStrings => {
             let mut end = at + 1 + counted(data, at)?.len();
             while end < data.len() {
@@ -147,6 +150,27 @@ fn not_empty(len: usize, empty: bool) -> Result<(), RdataError> {
     if len == 0 && !empty { Err(RdataError::new("missing-field", "it has no octets")) } else { Ok(()) }
 }
 
+/// The signer at `at` beside the number of labels that the signature says the owner has.
+pub(super) fn check_signer(data: &[u8], at: usize) -> Result<(), RdataError> {
+    let signer = NameRef::read(data.get(at..).unwrap_or_default()).map_or(0, NameRef::label_count);
+    let labels = data.get(3).copied().unwrap_or_default();
+    if signer > labels.into() {
+        let why = format!("the signer has {signer} labels, and the owner only {labels}: it is not below its signer");
+        return Err(RdataError::new("bad-signer", why));
+    }
+    Ok(())
+}
+
+/// The hash of a name beside the algorithm in the first octet of the data.
+pub(super) fn check_hash(data: &[u8], hash: &[u8]) -> Result<(), RdataError> {
+    match (data.first(), hash.len()) {
+        (Some(1), 20) => Ok(()),
+        (Some(1), len) => Err(RdataError::new("bad-length", format!("it has {len} octets; one of SHA-1 has 20"))),
+        (_, 0) => Err(RdataError::new("bad-length", "it has no octets")),
+        _ => Ok(()),
+    }
+}
+
 /// The digest from `at` on, whose kind the octet at `kind_at` tells.
 pub(super) fn digest(
     data: &[u8],
@@ -156,7 +180,7 @@ pub(super) fn digest(
     lengths: &[(u8, usize)],
 ) -> Result<usize, RdataError> {
     let len = data.len().saturating_sub(at);
-    not_empty(len, false)?;
+    not_empty(len, least == 0)?;
     let kind = data.get(kind_at).copied().unwrap_or_default();
     let wrong = |want: &str| {
         RdataError::new("bad-length", format!("it has {len} octets; a digest of type {kind} has {want}"))
