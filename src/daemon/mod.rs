@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::cli::Serve;
@@ -60,10 +60,29 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let running = listeners.run(&stage).map_err(plain)?;
     let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
+    // Whoever reads that we listen may send a signal at once.
+    let signals = Signals::catch().map_err(plain)?;
     announce(order.json, &addresses, &daemon.driver);
-    let tally = runtime.block_on(daemon.run(control, running, secure));
+    let tally = runtime.block_on(daemon.run(signals, control, running, secure));
     tracing::info!(queries = tally, "stopped");
     Ok(())
+}
+
+/// What operators signal.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
 }
 
 struct Daemon {
@@ -100,14 +119,15 @@ impl Daemon {
     }
 
     /// Serves until a signal says to stop; returns how many queries were answered.
-    async fn run(self, control: Option<ControlSocket>, running: Running, secure: Option<EncryptedRunning>) -> u64 {
+    async fn run(
+        self,
+        signals: Signals,
+        control: Option<ControlSocket>,
+        running: Running,
+        secure: Option<EncryptedRunning>,
+    ) -> u64 {
         let stop = move || total(&running.stop()) + secure.map_or(0, |secure| total(&secure.stop()));
-        let (Ok(mut hangup), Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::hangup()), signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            tracing::error!("signals cannot be received: stopping");
-            return stop();
-        };
+        let Signals { mut hangup, mut terminate, mut interrupt } = signals;
         let (calls, waiting) = mpsc::channel(WAITING);
         let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
         let (reloads, asked) = mpsc::channel(1);
