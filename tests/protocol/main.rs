@@ -7,6 +7,7 @@ mod cookies;
 mod packet;
 mod peers;
 mod probes;
+mod reasons;
 
 use std::time::Duration;
 
