@@ -42,7 +42,12 @@ impl Secure {
         certify(&files);
         let certificates = Certificates::load(&files).unwrap();
         let settings = Settings { identity: Some("ams1".into()), ..Settings::default() };
-        let stage = Stage::new(engine::serve_with(settings, [(&Name::absolute("example").unwrap(), ZONE)])).unwrap();
+        let stage = Stage::new(engine::serve_with(
+            settings,
+            [(&Name::absolute("example").unwrap(), ZONE)],
+            understudy::time::Timestamp::default(),
+        ))
+        .unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let addresses = [Scheme::Tls, Scheme::Https, Scheme::Quic].map(|scheme| (scheme, any)).into();
         let settings = EncryptedSettings { addresses, path: "/dns-query".into(), limits };

@@ -65,29 +65,10 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let running = listeners.run(&stage).map_err(plain)?;
     let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
-    // Whoever reads that we listen may send a signal at once.
-    let signals = Signals::catch().map_err(plain)?;
     announce(order.json, &addresses, &daemon.driver);
     let tally = runtime.block_on(daemon.run(signals, control, running, secure));
     tracing::info!(queries = tally, "stopped");
     Ok(())
-}
-
-/// What operators signal.
-struct Signals {
-    hangup: Signal,
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn catch() -> std::io::Result<Signals> {
-        Ok(Signals {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
 }
 
 struct Daemon {
