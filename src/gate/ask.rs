@@ -7,6 +7,7 @@ use crate::rr::RrType;
 use crate::serving::View;
 use crate::serving::resolve::AnyPolicy;
 use crate::snapshot::answer::{Owner, Rcode, Scope, Section, Sink, Spot};
+use crate::snapshot::denial::Proof;
 use crate::snapshot::node::WireSet;
 use crate::snapshot::sought::Sought;
 use crate::time::Ttl;
@@ -121,7 +122,7 @@ struct Summary {
 impl<'s> Sink<'s> for Summary {
     fn enter(&mut self, _: Scope, _: &Sought) {}
 
-    fn put(&mut self, section: Section, _: Owner<'s>, set: WireSet<'s>) -> Option<Spot> {
+    fn put(&mut self, section: Section, _: Owner, set: WireSet<'s>) -> Option<Spot> {
         match section {
             Section::Answer => self.data |= set.rtype() == self.rtype,
             Section::Authority => {
@@ -137,7 +138,9 @@ impl<'s> Sink<'s> for Summary {
         false
     }
 
-    fn put_signatures(&mut self, _: Owner<'s>, _: WireSet<'s>) -> Option<Spot> {
+    fn put_proof(&mut self, _: Proof<'s>, _: &Sought) {}
+
+    fn put_signatures(&mut self, _: Owner, _: WireSet<'s>) -> Option<Spot> {
         self.data |= self.rtype == RrType::RRSIG;
         Some(Spot::default())
     }
@@ -147,7 +150,8 @@ impl<'s> Sink<'s> for Summary {
         Some(Spot::default())
     }
 
-    fn follow(&mut self, _: Spot, _: &Sought) {
+    fn follow(&mut self, _: Spot, _: &Sought) -> bool {
         self.aliases += 1;
+        true
     }
 }

@@ -9,7 +9,7 @@ use crate::snapshot::lookup::Match;
 use crate::snapshot::node::Node;
 use crate::snapshot::sought::Sought;
 
-/// Where proofs go. That none is put in twice is the sink's care: several names of a chain may need the same.
+/// Where proofs go. That none is put in twice, or before the answer is complete, is the sink's care.
 struct Proofs<'p, 's, S> {
     snapshot: &'s Snapshot,
     sought: &'p Sought,
@@ -28,7 +28,7 @@ fn proofs<'p, 's, S: Sink<'s>>(
 impl<'s, S: Sink<'s>> Proofs<'_, 's, S> {
     fn put(&mut self, proof: Option<Proof<'s>>) -> bool {
         let Some(proof) = proof else { return false };
-        self.sink.put(Section::Authority, Owner::Name(proof.owner), proof.set);
+        self.sink.put_proof(proof, self.sought);
         true
     }
 

@@ -81,7 +81,9 @@ impl<'s> View<'s> {
             if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
                 return done;
             }
-            sink.follow(spot, sought);
+            if !sink.follow(spot, sought) {
+                return done;
+            }
             match self.zone(sought, rtype) {
                 Some(next) => (zone, snapshot) = next,
                 None => return done,
@@ -188,6 +190,10 @@ fn put_all<'s>(found: Match<'s>, rtype: RrType, any: AnyPolicy, sink: &mut impl 
             sink.put_signatures(Owner::Sought, set);
         } else {
             sink.put(Section::Answer, Owner::Sought, set);
+            // Somebody who asks for all types asks for RRSIG as well, whatever DO says (RFC 4035 §3.1).
+            if any == AnyPolicy::All && set.signature_count() > 0 && !sink.wants_proofs() {
+                sink.put_signatures(Owner::Sought, set);
+            }
         }
         if any == AnyPolicy::One {
             break;

@@ -184,7 +184,8 @@ impl<'q> Reply<'q> {
         let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
         let view = serving.view(ClientNet::from_source(self.asker.source));
         let heading = view.resolve(sought, question.rtype, any, &mut writer);
-        let (end, truncated, counts) = (writer.end(), writer.is_truncated(), writer.counts());
+        let end = writer.finish();
+        let (truncated, counts) = (writer.is_truncated(), writer.counts());
         if heading.rcode == Rcode::REFUSED {
             // No zone holds the name, so nothing was written.
             return self.refuse(&not_served(serving, question), out);

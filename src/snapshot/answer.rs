@@ -1,5 +1,6 @@
 //! What an answer is put together into: octets for the wire, or a summary for a gate.
 
+use super::denial::Proof;
 use super::node::WireSet;
 use super::sought::Sought;
 use crate::name::NameRef;
@@ -61,15 +62,13 @@ pub enum Section {
 
 /// Whose records are put in, in terms of what the message holds already.
 #[derive(Clone, Copy, Debug)]
-pub enum Owner<'s> {
+pub enum Owner {
     /// The name that is sought at this point.
     Sought,
     /// The name that is sought without its first labels: so many octets are left.
     Ancestor(usize),
     /// The name that stands in the body of an RRset put in before.
     Within(Spot, u16),
-    /// Any other name of the zone: that of a proof. The same RRset is put in once, however often it is needed.
-    Name(NameRef<'s>),
 }
 
 /// Where in the message an RRset's body was put.
@@ -93,17 +92,22 @@ pub trait Sink<'s> {
     fn enter(&mut self, scope: Scope, sought: &Sought);
 
     /// Puts in an RRset; none where there is no room, after which nothing more has to be put in but optional records.
-    fn put(&mut self, section: Section, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot>;
+    fn put(&mut self, section: Section, owner: Owner, set: WireSet<'s>) -> Option<Spot>;
 
     /// Whether signatures and proofs are wanted (the DO bit, RFC 3225).
     fn wants_proofs(&self) -> bool;
 
+    /// Puts a proof that has to do with `sought` into the authority section, be it that the answer section is still
+    /// being written. The same one is put in once, however often it is needed.
+    fn put_proof(&mut self, proof: Proof<'s>, sought: &Sought);
+
     /// Puts in the signatures over an RRset without the RRset: somebody asked for just these.
-    fn put_signatures(&mut self, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot>;
+    fn put_signatures(&mut self, owner: Owner, set: WireSet<'s>) -> Option<Spot>;
 
     /// Puts in a CNAME record made from a DNAME: the name that is sought is an alias of `target` (RFC 6672 §3.1).
     fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot>;
 
-    /// The name that is sought from here on is the target of the CNAME record at `alias`.
-    fn follow(&mut self, alias: Spot, target: &Sought);
+    /// The name that is sought from here on is the target of the CNAME record at `alias`; `false`, with nothing
+    /// changed, where that lies so far behind that records cannot refer to it: then the answer ends with the alias.
+    fn follow(&mut self, alias: Spot, target: &Sought) -> bool;
 }

@@ -65,6 +65,8 @@ impl Snapshot {
         let mut hidden_by: Option<NameRef<'_>> = None;
         for owner in zone.owners() {
             if hidden_by.is_some_and(|top| owner.name.is_below(top)) {
+                // Not even a DNAME at the origin hides the proofs that stand below it.
+                compiler.add_nsec3(owner)?;
                 continue;
             }
             let flags = compiler.own_flags(owner);
@@ -188,7 +190,8 @@ impl<'z> Compiler<'z> {
 
     /// Lays down an NSEC3 record in a node that no lookup finds.
     fn add_nsec3(&mut self, owner: Owner<'z>) -> Result<(), CompileError> {
-        let Some((set, hash)) = owner.rrset(RrType::NSEC3).zip(hash_of_owner(owner.name)) else { return Ok(()) };
+        let hash = hash_of_owner(owner.name).filter(|_| owner.name.parent() == Some(self.origin.as_ref()));
+        let Some((set, hash)) = owner.rrset(RrType::NSEC3).zip(hash) else { return Ok(()) };
         let mut buffer = [0; MAX_NAME];
         let node = self.arena.begin_node(lowered(owner.name, &mut buffer).as_wire(), Flags::NONE, 1);
         self.parts.encode(self.origin.as_ref(), set, signatures_over(Some(owner), set.rtype))?;

@@ -1,6 +1,7 @@
 //! Answers as wire data, written straight into the buffer that is sent.
 
 use super::answer::{Owner, Scope, Section, Sink, Spot};
+use super::denial::Proof;
 use super::node::WireSet;
 use super::sought::Sought;
 use crate::name::{MAX_NAME, NameRef};
@@ -11,8 +12,8 @@ use crate::time::Ttl;
 pub const HEADER: usize = 12;
 /// From a record's start to its data, its owner being a pointer.
 const RECORD_HEAD: usize = 12;
-/// How many proofs are told apart in one answer: three are needed for one name.
-const MAX_PROOFS: usize = 8;
+/// How many proofs an answer has at the most: one for each alias, and four for the name at the end of the chain.
+const MAX_PROOFS: usize = 20;
 /// A compression pointer reaches only so far (RFC 1035 §4.1.4).
 const POINTER_REACH: usize = 0x4000;
 
@@ -20,7 +21,7 @@ const POINTER_REACH: usize = 0x4000;
 ///
 /// Owners are pointers to names that stand in the message. Whole RRsets are left out where they do not fit: in the
 /// answer, in the authority section and for required glue that makes the answer truncated, elsewhere it does not.
-pub struct Writer<'o> {
+pub struct Writer<'o, 's> {
     out: &'o mut [u8],
     at: usize,
     limit: usize,
@@ -34,16 +35,30 @@ pub struct Writer<'o> {
     origin_at: usize,
     /// Where the target of the last DNAME stands, and how long it is.
     redirection: Option<(usize, usize)>,
-    /// Which RRsets of proofs are in: where their bodies lie in memory. More are not told apart, and may come twice.
-    proofs: [usize; MAX_PROOFS],
+    /// The proofs: first those that are in, then those that wait for the end of the answer section.
+    proofs: [Option<QueuedProof<'s>>; MAX_PROOFS],
     proof_count: usize,
+    proofs_written: usize,
     scope: Scope,
 }
 
-impl<'o> Writer<'o> {
+/// A proof, and how its owner is told.
+#[derive(Clone, Copy)]
+struct QueuedProof<'s> {
+    proof: Proof<'s>,
+    /// How many octets of the owner stand in front of a pointer.
+    front: usize,
+    /// What the pointer leads to.
+    base: usize,
+    /// Where the owner stands, once it does.
+    at: usize,
+    ttl_cap: Ttl,
+}
+
+impl<'o, 's> Writer<'o, 's> {
     /// A writer that goes on at `at`, behind a question that begins right behind the header, and stops at `limit`.
     /// With `dnssec`, signatures go with what they cover.
-    pub fn new(out: &'o mut [u8], at: usize, limit: usize, dnssec: bool) -> Writer<'o> {
+    pub fn new(out: &'o mut [u8], at: usize, limit: usize, dnssec: bool) -> Writer<'o, 's> {
         let scope = Scope { origin_len: 1, serial: None, ttl_cap: Ttl::MAX };
         let limit = limit.min(out.len());
         Writer {
@@ -57,14 +72,16 @@ impl<'o> Writer<'o> {
             sought_len: 0,
             origin_at: HEADER,
             redirection: None,
-            proofs: [0; MAX_PROOFS],
+            proofs: [None; MAX_PROOFS],
             proof_count: 0,
+            proofs_written: 0,
             scope,
         }
     }
 
-    /// Where the message ends.
-    pub fn end(&self) -> usize {
+    /// Puts in what still waits; returns where the message ends.
+    pub fn finish(&mut self) -> usize {
+        self.put_queued_proofs();
         self.at
     }
 
@@ -94,14 +111,13 @@ impl<'o> Writer<'o> {
         }
     }
 
-    fn owner_at(&self, owner: Owner<'_>) -> Option<usize> {
-        Some(match owner {
+    fn owner_at(&self, owner: Owner) -> usize {
+        match owner {
             Owner::Sought => self.sought_at,
             Owner::Ancestor(len) if len == self.scope.origin_len => self.origin_at,
             Owner::Ancestor(len) => self.skip(self.sought_at, self.sought_len - len),
             Owner::Within(spot, name_at) => spot.0 as usize + name_at as usize,
-            Owner::Name(_) => return None,
-        })
+        }
     }
 
     fn no_room(&mut self, section: Section) -> Option<Spot> {
@@ -133,68 +149,85 @@ impl<'o> Writer<'o> {
         self.at = end;
     }
 
-    /// The same for an owner that does not stand in the message yet.
-    fn copy_named_records(&mut self, records: &[u8], owner: &[u8], ttl: Ttl) {
-        let mut rest = records;
-        while !rest.is_empty() {
-            let len = RECORD_HEAD + u16::from_be_bytes([rest[10], rest[11]]) as usize;
-            let start = self.at;
-            self.at += owner.len() + len - 2;
-            let out = &mut self.out[start..self.at];
-            out[..owner.len()].copy_from_slice(owner);
-            out[owner.len()..].copy_from_slice(&rest[2..len]);
-            out[owner.len() + 4..owner.len() + 8].copy_from_slice(&ttl.seconds().to_be_bytes());
-            rest = &rest[len..];
+    fn put_queued_proofs(&mut self) {
+        while let Some(queued) = self.proofs[..self.proof_count].get(self.proofs_written).copied().flatten() {
+            self.put_queued_proof(queued);
+            self.proofs_written += 1;
         }
     }
 
-    /// Puts in records under a name of the zone that does not stand in the message: labels, then a pointer.
-    fn put_named(&mut self, section: Section, name: NameRef<'_>, set: WireSet<'_>) -> Option<Spot> {
-        debug_assert!(set.pointers().next().is_none());
-        let place = set.body().as_ptr() as usize;
-        if self.proofs[..self.proof_count].contains(&place) {
-            return Some(Spot::default());
+    /// Puts in a proof: the first record has the owner, the others point at it.
+    fn put_queued_proof(&mut self, mut queued: QueuedProof<'s>) {
+        self.shorten(&mut queued);
+        let QueuedProof { proof: Proof { owner, set }, front, base, .. } = queued;
+        let (signatures, signature_count) = self.signatures_of(set);
+        let records = set.record_count() + signature_count;
+        // Beyond the reach of pointers every record has the owner.
+        let referable = self.at < POINTER_REACH;
+        let owners = if referable { front } else { front * usize::from(records) };
+        if self.truncated || self.at + owners + set.body().len() + signatures.len() > self.limit {
+            self.truncated = true;
+            return;
         }
-        let front = name.len() - self.scope.origin_len;
-        let mut owner = [0; MAX_NAME + 2];
-        owner[..front].copy_from_slice(&name.as_wire()[..front]);
-        owner[front..front + 2].copy_from_slice(&pointer(self.origin_at));
-        let records = usize::from(set.record_count()) + usize::from(self.signatures_of(set).1);
-        let signatures = self.signatures_of(set).0;
-        if self.at + set.body().len() + signatures.len() + records * front > self.limit {
-            return self.no_room(section);
+        queued.at = self.at;
+        let ttl = set.ttl().min(queued.ttl_cap).seconds().to_be_bytes();
+        for mut rest in [set.body(), signatures] {
+            while let Some(len) = rest.get(10..12) {
+                let len = RECORD_HEAD + usize::from(u16::from_be_bytes([len[0], len[1]]));
+                if front == 0 || referable && self.at > queued.at {
+                    self.push(&pointer(if front == 0 { base } else { queued.at }));
+                } else {
+                    self.push(&owner.as_wire()[..front]);
+                    self.push(&pointer(base));
+                }
+                let start = self.at;
+                self.push(&rest[2..len]);
+                self.out[start + 4..start + 8].copy_from_slice(&ttl);
+                rest = &rest[len..];
+            }
         }
-        let (spot, ttl) = (Spot(self.at as u16), set.ttl().min(self.scope.ttl_cap));
-        self.copy_named_records(set.body(), &owner[..front + 2], ttl);
-        self.copy_named_records(signatures, &owner[..front + 2], ttl);
-        self.count(section, records as u16);
-        if let Some(free) = self.proofs.get_mut(self.proof_count) {
-            *free = place;
-            self.proof_count += 1;
-        }
-        Some(spot)
+        self.count(Section::Authority, records);
+        self.proofs[self.proofs_written] = Some(queued);
     }
 
-    fn signatures_of<'s>(&self, set: WireSet<'s>) -> (&'s [u8], u16) {
+    /// Lets a proof's owner end in that of an earlier one, where that is shorter.
+    fn shorten(&self, queued: &mut QueuedProof<'s>) {
+        for earlier in self.proofs[..self.proofs_written].iter().flatten() {
+            let (owner, known) = (queued.proof.owner, earlier.proof.owner);
+            let shared = shared_octets(known, owner);
+            let skipped = known.len() - shared;
+            // Only what stands in front of the earlier one's own pointer.
+            if skipped < earlier.front && owner.len() - shared < queued.front && earlier.at + skipped < POINTER_REACH {
+                (queued.front, queued.base) = (owner.len() - shared, earlier.at + skipped);
+            }
+        }
+    }
+
+    fn push(&mut self, octets: &[u8]) {
+        self.out[self.at..self.at + octets.len()].copy_from_slice(octets);
+        self.at += octets.len();
+    }
+
+    fn signatures_of(&self, set: WireSet<'s>) -> (&'s [u8], u16) {
         if self.dnssec { (set.signatures(), set.signature_count()) } else { (&[], 0) }
     }
 }
 
-impl<'s> Sink<'s> for Writer<'_> {
+impl<'s> Sink<'s> for Writer<'_, 's> {
     fn enter(&mut self, scope: Scope, sought: &Sought) {
         self.scope = scope;
         self.sought_len = sought.len();
         self.origin_at = self.skip(self.sought_at, sought.len() - scope.origin_len);
     }
 
-    fn put(&mut self, section: Section, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot> {
+    fn put(&mut self, section: Section, owner: Owner, set: WireSet<'s>) -> Option<Spot> {
+        if section != Section::Answer {
+            self.put_queued_proofs();
+        }
         if self.truncated {
             return None;
         }
-        let Some(owner_at) = self.owner_at(owner) else {
-            let Owner::Name(name) = owner else { return None };
-            return self.put_named(section, name, set);
-        };
+        let owner_at = self.owner_at(owner);
         let (signatures, signature_count) = self.signatures_of(set);
         if self.at + set.body().len() + signatures.len() > self.limit {
             return self.no_room(section);
@@ -226,8 +259,24 @@ impl<'s> Sink<'s> for Writer<'_> {
         self.dnssec
     }
 
-    fn put_signatures(&mut self, owner: Owner<'s>, set: WireSet<'s>) -> Option<Spot> {
-        let owner_at = self.owner_at(owner)?;
+    fn put_proof(&mut self, proof: Proof<'s>, sought: &Sought) {
+        let same = |known: &QueuedProof<'_>| std::ptr::eq(known.proof.set.body(), proof.set.body());
+        if self.proofs.iter().flatten().any(same) {
+            return;
+        }
+        let shared = shared_octets(sought.name(), proof.owner);
+        let base = self.skip(self.sought_at, self.sought_len - shared);
+        let front = proof.owner.len() - shared;
+        let queued = QueuedProof { proof, front, base, at: 0, ttl_cap: self.scope.ttl_cap };
+        match self.proofs.get_mut(self.proof_count) {
+            Some(free) => *free = Some(queued),
+            None => return self.truncated = true,
+        }
+        self.proof_count += 1;
+    }
+
+    fn put_signatures(&mut self, owner: Owner, set: WireSet<'s>) -> Option<Spot> {
+        let owner_at = self.owner_at(owner);
         if self.truncated || self.at + set.signatures().len() > self.limit {
             return self.no_room(Section::Answer);
         }
@@ -269,10 +318,22 @@ impl<'s> Sink<'s> for Writer<'_> {
         Some(spot)
     }
 
-    fn follow(&mut self, alias: Spot, target: &Sought) {
-        self.sought_at = alias.0 as usize + RECORD_HEAD;
-        self.sought_len = target.len();
+    fn follow(&mut self, alias: Spot, target: &Sought) -> bool {
+        let at = alias.0 as usize + RECORD_HEAD;
+        if at + MAX_NAME > POINTER_REACH {
+            return false;
+        }
+        (self.sought_at, self.sought_len) = (at, target.len());
+        true
     }
+}
+
+/// How many octets two names in lower case have in common at their ends, whole labels only; the root has one.
+fn shared_octets(a: NameRef<'_>, b: NameRef<'_>) -> usize {
+    let (a_labels, b_labels) = (a.label_count(), b.label_count());
+    let pairs = a.ancestors().skip(a_labels.saturating_sub(b_labels));
+    let pairs = pairs.zip(b.ancestors().skip(b_labels.saturating_sub(a_labels)));
+    pairs.map(|(a, b)| (a.as_wire(), b.as_wire())).find(|(a, b)| a == b).map_or(1, |(a, _)| a.len())
 }
 
 /// A compression pointer to `at`.

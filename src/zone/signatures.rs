@@ -64,13 +64,18 @@ impl Signatures {
         }
         let mut hidden_by: Option<NameRef<'_>> = None;
         for owner in zone.owners() {
-            if hidden_by.is_some_and(|top| owner.name.is_below(top)) {
-                continue;
-            }
             let has = |rtype| owner.rrset(rtype).is_some();
+            let hidden = hidden_by.is_some_and(|top| owner.name.is_below(top));
             let cut = has(RrType::NS) && owner.name != zone.origin();
-            hidden_by = (cut || has(RrType::DNAME)).then_some(owner.name);
-            for set in owner.rrsets().filter(|set| is_signed_here(set.rtype, cut)) {
+            if !hidden {
+                hidden_by = (cut || has(RrType::DNAME)).then_some(owner.name);
+            }
+            // Not even a DNAME at the origin hides the proofs that stand below it.
+            let is_signed = |set: &Rrset<'_>| match hidden {
+                true => set.rtype == RrType::NSEC3 && owner.name.parent() == Some(zone.origin()),
+                false => is_signed_here(set.rtype, cut),
+            };
+            for set in owner.rrsets().filter(is_signed) {
                 found.judge(zone, owner, set, &keys, former);
             }
         }

@@ -54,6 +54,11 @@ pub fn isolated(test: &str, body: impl FnOnce()) {
     assert!(marker.exists(), "there is no test `{test}` in this binary: the name given to `isolated` is wrong");
 }
 
+/// Whether this process runs in a namespace that [`isolated`] made.
+pub fn is_isolated() -> bool {
+    std::env::var_os(MARKER).is_some()
+}
+
 /// A zone for servers to load.
 #[derive(Clone, Debug)]
 pub struct ZoneFile {
@@ -137,9 +142,14 @@ impl Server {
 
     /// Knot DNS, without rate limiting.
     pub fn knot(zones: &[ZoneFile]) -> Server {
+        Server::knot_on(zones, "")
+    }
+
+    /// The same on more addresses, each with a comma in front and `@` before the port.
+    pub fn knot_on(zones: &[ZoneFile], more: &str) -> Server {
         let config = |dir: &Path, port: u16| {
             let mut text = format!(
-                "server:\n  rundir: \"{dir}\"\n  listen: 127.0.0.1@{port}\n  udp-workers: 1\n  tcp-workers: 1\n  \
+                "server:\n  rundir: \"{dir}\"\n  listen: [ 127.0.0.1@{port}{more} ]\n  udp-workers: 1\n  tcp-workers: 1\n  \
                  background-workers: 1\n  udp-max-payload: 1232\ndatabase:\n  storage: \"{dir}\"\n\
                  log:\n - target: stderr\n   any: warning\n\
                  template:\n - id: default\n   storage: \"{dir}\"\n   zonefile-sync: -1\n   zonefile-load: whole\n   \
@@ -156,9 +166,17 @@ impl Server {
 
     /// Ours, as `understudy serve` with bare files.
     pub fn understudy(zones: &[ZoneFile]) -> Server {
+        Server::understudy_on(zones, &["127.0.0.1:0"])
+    }
+
+    /// The same on other addresses.
+    pub fn understudy_on(zones: &[ZoneFile], addresses: &[&str]) -> Server {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_understudy"));
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        command.arg("serve");
+        for address in addresses {
+            command.args(["--listen", address]);
+        }
         for zone in zones {
             command.arg("--zone").arg(format!("{}={}", zone.origin, zone.path.display()));
         }
@@ -266,7 +284,7 @@ fn free_port() -> u16 {
 }
 
 /// Where a program is; an ordinary user's path has no sbin.
-fn find(program: &str) -> PathBuf {
+pub(super) fn find(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
@@ -276,7 +294,7 @@ fn find(program: &str) -> PathBuf {
 }
 
 /// A program that AppArmor does not keep from our directories: its profiles go by path, so that a copy has none.
-fn unconfined(program: &Path, dir: &Path) -> PathBuf {
+pub(super) fn unconfined(program: &Path, dir: &Path) -> PathBuf {
     let enabled = fs::read_to_string("/sys/module/apparmor/parameters/enabled").is_ok_and(|text| text.starts_with('Y'));
     let profile = program.display().to_string().trim_start_matches('/').replace('/', ".");
     if !enabled || !Path::new("/etc/apparmor.d").join(profile).exists() {

@@ -1,0 +1,382 @@
+//! Resolvers that validate take every answer from signed zones, positive and negative: Unbound, BIND and Knot Resolver
+//! ask our server, are asked for thousands of names, and call none of it bogus.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+
+use support::compare::{Item, View};
+use support::generate::{self, Question, Rng, Zone};
+use support::lab::{Server, ZoneFile, is_isolated, isolated};
+use support::resolver::{Anchor, Resolver};
+use support::sign::{Denial, METHODS, Method, Signer, run};
+use support::{client, message, stream};
+use understudy::name::{Name, NameRef};
+use understudy::rr::RrType;
+
+/// How many seeds zones are made from, and questions about each zone.
+const SEEDS: u64 = 24;
+const QUESTIONS: usize = 250;
+/// Questions that a resolver must be asked for the test to be worth its name.
+const AT_LEAST: usize = 3_000;
+/// How many of them `delv` is asked.
+const DELVED: usize = 150;
+/// How many differences are shown for each resolver.
+const SHOWN: usize = 5;
+
+/// Where the root is served, and where all else is: the address that the generated zones give their first server.
+const ROOT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const SERVERS: [&str; 3] = ["192.0.2.53:53", "192.0.2.54:53", "127.0.0.1:53"];
+
+/// What nothing else has: each zone is signed in all ways.
+const ODD: &str = include_str!("support/odd.zone");
+
+#[test]
+fn peer_validators_accept_all_answers() {
+    isolated("peer_validators_accept_all_answers", || {
+        if !is_isolated() {
+            eprintln!("no namespaces here: resolvers need port 53 of addresses of their own");
+            return;
+        }
+        for address in ["192.0.2.53/32", "192.0.2.54/32", "127.0.0.11/32"] {
+            run(Command::new("ip").args(["address", "add", address, "dev", "lo"]));
+        }
+        validate();
+    });
+}
+
+/// A zone that is served.
+struct Served {
+    origin: Name,
+    text: String,
+    /// None for an unsigned zone.
+    method: Option<Method>,
+    /// Whether a resolver has its key; otherwise a DS record in its parent vouches for it, or nothing does.
+    anchored: bool,
+}
+
+/// A question with what our server says.
+struct Asked {
+    question: Question,
+    direct: View,
+    /// Whether all that the answer is made of can be validated; none where it lies in an opt-out span perhaps.
+    secure: Option<bool>,
+}
+
+fn validate() {
+    let signer = Signer::new();
+    let (zones, questions) = zones(&signer);
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<ZoneFile> =
+        zones.iter().map(|zone| ZoneFile::write(dir.path(), &zone.origin, zone.text.as_bytes())).collect();
+    let ours = Server::understudy_on(&files, &SERVERS);
+    fs::write(dir.path().join("root"), root_zone(&zones)).unwrap();
+    let root_file = ZoneFile { origin: Name::absolute(".").unwrap(), path: dir.path().join("root") };
+    let _root = Server::understudy_on(&[root_file], &[&format!("{ROOT}:53")]);
+
+    let asked = ask_directly(&zones, questions);
+    println!("{} questions whose answers are ours to the end", asked.len());
+    assert!(asked.len() >= AT_LEAST);
+    let anchors: Vec<Anchor> = zones
+        .iter()
+        .filter(|zone| zone.anchored)
+        .filter_map(|zone| {
+            let ds = signer.ds(&zone.origin, zone.method?.algorithm);
+            Some(Anchor { origin: zone.origin.clone(), ds })
+        })
+        .collect();
+    assert_eq!(delve(&signer, &zones, &asked), 0, "answers that delv does not take (above)");
+
+    // A resolver has failings of its own. What it does not take from us it is asked once more, anew; and what it does
+    // not take from Knot either is not our fault.
+    let resolvers = [Resolver::unbound, Resolver::bind, Resolver::knot];
+    let all: Vec<&Asked> = asked.iter().collect();
+    let refused = resolvers.map(|start| {
+        let refused = judge(&start(ROOT, &anchors), &all);
+        if refused.is_empty() { refused } else { judge(&start(ROOT, &anchors), &refused) }
+    });
+    drop(ours);
+    let _knot = Server::knot_on(&files, ", 127.0.0.1@53, 192.0.2.53@53, 192.0.2.54@53");
+    let mut wrong = 0;
+    for (start, refused) in resolvers.into_iter().zip(refused) {
+        let resolver = start(ROOT, &anchors);
+        let excused: BTreeSet<*const Asked> =
+            judge(&resolver, &refused).into_iter().map(|asked| asked as *const _).collect();
+        for Asked { question, direct, .. } in
+            refused.into_iter().filter(|asked| !excused.contains(&(*asked as *const _)))
+        {
+            wrong += 1;
+            if wrong <= SHOWN {
+                let Question { name, qtype, .. } = question;
+                eprintln!(
+                    "{} does not take from us, but from Knot: {name} {qtype}\n  {}\n",
+                    resolver.name,
+                    direct.text()
+                );
+            }
+        }
+    }
+    assert_eq!(wrong, 0, "answers that validators do not take (above)");
+}
+
+/// The generated zones, each signed in one way, and the odd ones, signed in all.
+fn zones(signer: &Signer) -> (Vec<Served>, Vec<Question>) {
+    let mut zones = Vec::new();
+    let mut questions = Vec::new();
+    let generated = (0..SEEDS).flat_map(|seed| generate::zones(seed, SEEDS)).filter(|zone| !zone.below_dname);
+    for (number, mut zone) in generated.enumerate() {
+        let is_child = zone.origin.as_ref().first_label() == Some(b"kid");
+        // Every other child is an unsigned one.
+        let method = |number: usize| METHODS[number % METHODS.len()];
+        let signs_child = |number: usize| number % 4 != 0;
+        let kid = zone.origin.as_ref().child(b"kid").unwrap();
+        let line = zone.text.lines().find(|line| line.contains(" IN DS 12345 13 2 ")).map(str::to_owned);
+        if let Some(line) = line {
+            let ds = format!("{kid} 3600 IN DS {}", signer.ds(&kid, method(number + 1).algorithm));
+            let line_instead =
+                if signs_child(number + 1) { ds } else { format!("{kid} 3600 IN NS ns.elsewhere.invalid.") };
+            zone.text = zone.text.replace(&line, &line_instead);
+        }
+        let (mut text, mut used) = (zone.text.clone(), None);
+        if !is_child || signs_child(number) {
+            used = Some(method(number));
+            text = signer.sign(&zone.origin, &zone.text, method(number));
+        }
+        questions.extend(generated_questions(&zone, number as u64));
+        zones.push(Served { origin: zone.origin, text, method: used, anchored: !is_child });
+    }
+    for (number, method) in METHODS.iter().enumerate() {
+        let origin = Name::absolute(&format!("odd{number}.test.")).unwrap();
+        let child = origin.as_ref().child(b"signed").unwrap();
+        let text = ODD.replace("@SIGNED@", &signer.ds(&child, 13)).replace("@ORIGIN@", &origin.to_string());
+        questions.extend(odd_questions(&origin, &text));
+        zones.push(Served {
+            text: signer.sign(&origin, &text, *method),
+            origin: origin.clone(),
+            method: Some(*method),
+            anchored: true,
+        });
+        for (label, method) in [(&b"signed"[..], Some(METHODS[0])), (b"unsigned", None)] {
+            let child = origin.as_ref().child(label).unwrap();
+            let text = format!(
+                "{child} 60 SOA ns.{child} h.{child} 1 2 3 4 60\n{child} 60 NS ns1.{origin}\nwww.{child} 60 A 192.0.2.1\n"
+            );
+            let served = method.map_or(text.clone(), |method| signer.sign(&child, &text, method));
+            questions.extend(odd_questions(&child, &text));
+            zones.push(Served { text: served, origin: child, method, anchored: false });
+        }
+    }
+    let elsewhere = "invalid. 60 SOA ns1.invalid. h.invalid. 1 2 3 4 60\ninvalid. 60 NS ns1.invalid.\nns1.invalid. 60 A 192.0.2.53\n\
+                     ns.elsewhere.invalid. 60 A 192.0.2.53\nwww.elsewhere.invalid. 60 A 192.0.2.1\n";
+    zones.push(Served {
+        origin: Name::absolute("invalid.").unwrap(),
+        text: elsewhere.into(),
+        method: None,
+        anchored: false,
+    });
+    (zones, questions)
+}
+
+fn root_zone(zones: &[Served]) -> String {
+    let mut text =
+        format!(". 3600 SOA ns.root. h.root. 1 3600 600 604800 60\n. 3600 NS ns.root.\nns.root. 3600 A {ROOT}\n");
+    for zone in zones.iter().filter(|zone| zone.anchored || zone.origin.as_ref().label_count() == 1) {
+        let origin = &zone.origin;
+        text += &format!("{origin} 3600 NS ns1.{origin}\nns1.{origin} 3600 A 192.0.2.53\n");
+    }
+    text
+}
+
+fn generated_questions(zone: &Zone, seed: u64) -> Vec<Question> {
+    const TYPES: &[RrType] = &[RrType::DS, RrType::DNSKEY, RrType::NSEC, RrType::CDS, RrType::NSEC3PARAM, RrType::SOA];
+    let mut rng = Rng::new(seed ^ 0xA11D);
+    let mut questions = generate::questions(zone, seed + 77, QUESTIONS);
+    for question in &mut questions {
+        if rng.chance(15) {
+            question.qtype = *rng.pick(TYPES);
+        }
+    }
+    questions
+}
+
+/// All names of a text, names beside and below them, in a few types each.
+fn odd_questions(origin: &Name, text: &str) -> Vec<Question> {
+    let mut names: Vec<Name> = vec![origin.clone()];
+    for owner in text.lines().filter_map(|line| line.split_whitespace().next()) {
+        let Ok(owner) = Name::absolute(owner) else { continue };
+        for ancestor in owner.as_ref().ancestors().filter(|name| name.is_at_or_below(origin.as_ref())) {
+            names.push(ancestor.to_name());
+            for label in [&b"nx"[..], b"*", b"-", b"zz", b"A.B"] {
+                names.extend(ancestor.child(label).ok());
+                names.extend(ancestor.child(label).ok().and_then(|name| name.as_ref().child(b"Deep").ok()));
+            }
+        }
+    }
+    names.sort();
+    names.dedup();
+    const TYPES: [RrType; 8] =
+        [RrType::A, RrType::TXT, RrType::DS, RrType::NS, RrType::CNAME, RrType::NSEC, RrType::DNSKEY, RrType::MX];
+    let questions = names.iter().flat_map(|name| {
+        TYPES.map(|qtype| Question { name: name.clone(), qtype, recursion_desired: true, payload: Some(1232) })
+    });
+    questions.collect()
+}
+
+fn query(question: &Question) -> Vec<u8> {
+    let mut query = message::query(0, question.name.as_ref(), question.qtype, true, Some(1232));
+    let flags = query.len() - 4;
+    query[flags] |= 0x80;
+    query
+}
+
+/// Keeps the questions that our server answers to the end: not those that end in a loop, or with other servers.
+fn ask_directly(zones: &[Served], questions: Vec<Question>) -> Vec<Asked> {
+    let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 53);
+    let queries: Vec<Vec<u8>> = questions.iter().map(query).collect();
+    let answers = stream::ask(address, &queries);
+    let mut kept = Vec::new();
+    for (question, answer) in questions.into_iter().zip(answers) {
+        if matches!(question.qtype, RrType::ANY | RrType::RRSIG | RrType::NSEC3) {
+            continue;
+        }
+        let direct = View::of(&message::read(&answer).unwrap_or_else(|error| panic!("{question:?}: {error}")));
+        let has = |items: &[Item], rtype| items.iter().any(|item| item.rtype == rtype);
+        let ends = has(&direct.answer, question.qtype) || has(&direct.authority, RrType::SOA);
+        let aliases = direct.answer.iter().filter(|item| item.rtype == RrType::CNAME).count();
+        if direct.aa
+            && ends
+            && matches!(direct.rcode, 0 | 3)
+            && aliases < 6
+            && zone_of(zones, question.name.as_ref()).is_some()
+        {
+            let secure = secure(zones, &question, &direct);
+            kept.push(Asked { question, direct, secure });
+        }
+    }
+    kept
+}
+
+/// The names that an answer is about: what is asked for, and where its aliases lead.
+fn names_in(question: &Question, direct: &View) -> impl Iterator<Item = Name> {
+    let targets = direct.answer.iter().filter(|item| item.rtype == RrType::CNAME);
+    let targets = targets.filter_map(|item| NameRef::read(&item.data).ok().map(NameRef::to_name));
+    let names: Vec<Name> = targets.chain([question.name.clone()]).collect();
+    names.into_iter()
+}
+
+fn zone_of<'z>(zones: &'z [Served], name: NameRef<'_>) -> Option<&'z Served> {
+    let holds = |zone: &&Served| name.is_at_or_below(zone.origin.as_ref());
+    zones.iter().filter(holds).max_by_key(|zone| zone.origin.as_ref().len())
+}
+
+/// Whether all names of an answer are in signed zones; none where an opt-out span may have a part in it.
+fn secure(zones: &[Served], question: &Question, direct: &View) -> Option<bool> {
+    let mut names: Vec<Name> = direct.answer.iter().map(|item| item.owner.clone()).collect();
+    names.push(question.name.clone());
+    names.extend(direct.authority.iter().filter(|item| item.rtype == RrType::SOA).map(|item| item.owner.clone()));
+    let mut all = true;
+    for name in &names {
+        // A DS record is the parent's.
+        let above = if question.qtype == RrType::DS && *name == question.name { 1 } else { 0 };
+        let zone = zone_of(zones, name.as_ref().ancestors().nth(above)?)?;
+        all &= zone.method.is_some();
+        let opt_out = matches!(zone.method.map(|method| method.denial), Some(Denial::Nsec3 { opt_out: true, .. }));
+        if opt_out && direct.authority.iter().any(|item| item.rtype == RrType::NSEC3) {
+            return None;
+        }
+    }
+    // The parent of an anchored zone is the unsigned root.
+    let at_top = |name: &Name| zones.iter().any(|zone| zone.anchored && zone.origin == *name);
+    let about_top = question.qtype == RrType::DS && names_in(question, direct).any(|name| at_top(&name));
+    (!about_top).then_some(all)
+}
+
+/// Asks a resolver; returns what it does not answer as it should.
+fn judge<'a>(resolver: &Resolver, asked: &[&'a Asked]) -> Vec<&'a Asked> {
+    let queries: Vec<Vec<u8>> = asked.iter().map(|asked| query(&asked.question)).collect();
+    let mut answers = client::ask(resolver.address, &queries);
+    let is_cut = |answer: &Vec<u8>| answer.get(2).is_some_and(|flags| flags & 2 != 0);
+    let cut: Vec<usize> = (0..answers.len()).filter(|index| is_cut(&answers[*index])).collect();
+    let again: Vec<Vec<u8>> = cut.iter().map(|index| queries[*index].clone()).collect();
+    for (index, answer) in cut.into_iter().zip(stream::ask(resolver.address, &again)) {
+        answers[index] = answer;
+    }
+    let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut refused = Vec::new();
+    let mut authentic = 0;
+    for (asked, octets) in asked.iter().zip(&answers) {
+        let Asked { question, direct, secure } = asked;
+        let Ok(message) = message::read(octets) else {
+            panic!("{}, {question:?}: {} octets that are no message:\n{}", resolver.name, octets.len(), resolver.log());
+        };
+        let (view, ad) = (View::of(&message), message.flags.0 & 0x20 != 0);
+        authentic += usize::from(ad);
+        // What a resolver knows of an alias it tells, whatever type beside it is asked for.
+        let beside_alias = matches!(question.qtype, RrType::CNAME | RrType::DNAME | RrType::NSEC);
+        let kind = match () {
+            () if beside_alias && view.rcode != 2 => continue,
+            () if view.rcode != direct.rcode => "rcode",
+            () if answer(&view) != answer(direct) => "answer",
+            () if secure.is_some_and(|secure| secure != ad) => "AD",
+            () => continue,
+        };
+        *wrong.entry(kind).or_default() += 1;
+        refused.push(*asked);
+    }
+    println!("{}: {} questions, AD on {authentic}; otherwise than wanted: {wrong:?}", resolver.name, asked.len());
+    refused
+}
+
+/// What an answer says, TTLs and signatures aside.
+fn answer(view: &View) -> Vec<(&Name, RrType, &[u8])> {
+    let items = view.answer.iter().filter(|item| item.rtype != RrType::RRSIG);
+    let mut items: Vec<_> = items.map(|item| (&item.owner, item.rtype, &item.data[..])).collect();
+    items.sort();
+    items.dedup();
+    items
+}
+
+/// Asks `delv`, which validates by itself; how many answers it does not take.
+fn delve(signer: &Signer, zones: &[Served], asked: &[Asked]) -> usize {
+    let dir = tempfile::tempdir().unwrap();
+    let mut wrong = 0;
+    let fitting: Vec<(&Asked, &Served)> = asked
+        .iter()
+        .filter(|asked| asked.secure == Some(true) && asked.question.qtype != RrType::DS)
+        .filter_map(|asked| {
+            let zone = zone_of(zones, asked.question.name.as_ref()).filter(|zone| zone.anchored)?;
+            // `delv` follows no chain into another island.
+            let stays = asked
+                .direct
+                .answer
+                .iter()
+                .all(|item| zone_of(zones, item.owner.as_ref()).is_some_and(|other| other.origin == zone.origin));
+            stays.then_some((asked, zone))
+        })
+        .collect();
+    let step = (fitting.len() / DELVED).max(1);
+    for (asked, zone) in fitting.into_iter().step_by(step) {
+        let (origin, algorithm) = (&zone.origin, zone.method.unwrap().algorithm);
+        let ds = signer.ds(origin, algorithm);
+        let (numbers, digest) = ds.rsplit_once(' ').unwrap();
+        let anchors = dir.path().join("anchors");
+        fs::write(&anchors, format!("trust-anchors {{ \"{origin}\" static-ds {numbers} \"{digest}\"; }};\n")).unwrap();
+        let Question { name, qtype, .. } = &asked.question;
+        let mut command = Command::new("delv");
+        command.arg("@127.0.0.1").arg("-a").arg(&anchors).arg(format!("+root={origin}"));
+        command.args(["-q", &name.to_string(), "-t", &qtype.to_string()]);
+        let output = command.output().unwrap_or_else(|error| panic!("delv: {error}; ./scripts/test installs it"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        if !text.contains("fully validated") {
+            wrong += 1;
+            if wrong <= SHOWN {
+                eprintln!("delv: {name} {qtype}: {text}\n  we say {}", asked.direct.text());
+            }
+        }
+    }
+    println!("delv does not take {wrong} of {DELVED} answers");
+    wrong
+}
