@@ -1,4 +1,4 @@
-//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1)? Computed when a zone is read, and remembered by RRset, so
+//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1), and do its proofs hold together? Computed when a zone is read, and remembered by RRset, so
 //! that nobody waits for it when traffic has to move.
 
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ use ring::signature::{
 use crate::digest::Digest;
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
-use crate::zone::rdata;
 use crate::zone::rrsets::{Owner, Rrset, Zone};
+use crate::zone::{chain, rdata};
 
 /// What a zone's signatures are worth, whatever the time is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,7 @@ impl Signatures {
                 found.judge(zone, owner, set, &keys, former);
             }
         }
+        found.problems.extend(chain::problems(zone));
         found.problems.sort();
         found
     }
