@@ -18,7 +18,7 @@ const GLOBAL: &str = "Global options";
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done and verified, or nothing to do
-  1  an error
+  1  an error; or a move that was published and not confirmed
   2  the command line is wrong
   3  a gate blocks; nothing was changed
   4  a move is held

@@ -80,7 +80,7 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
     let common = zone.file.as_deref().map(&read);
     let texts: Vec<(&str, Option<Reading>)> =
         zone.sites.iter().map(|site| (site.name.as_str(), site.file.as_deref().map(&read))).collect();
-    let limits = limits(zone);
+    let limits = Limits::within(zone.max_ttl, zone.negative_ttl);
     let mut notes = Notes::default();
     for reading in common.iter().chain(texts.iter().filter_map(|(_, reading)| reading.as_ref())) {
         notes.add(&reading.diagnostics);
@@ -147,14 +147,5 @@ fn unreadable(path: PathBuf, error: &FilesError) -> Diagnostic {
         text: String::new(),
         message: error.to_string(),
         advice: "correct the path or the file's permissions".into(),
-    }
-}
-
-/// What is too long: by the zone's own ceilings, where it has some.
-fn limits(zone: &ZoneConfig) -> Limits {
-    let usual = Limits::default();
-    Limits {
-        max_ttl: zone.max_ttl.unwrap_or(usual.max_ttl),
-        max_negative_ttl: zone.negative_ttl.unwrap_or(usual.max_negative_ttl),
     }
 }

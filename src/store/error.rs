@@ -30,6 +30,26 @@ pub enum StoreError {
         /// The command that closes it.
         remedy: String,
     },
+    /// Something else is kept there.
+    #[error(
+        "{path} is no state directory: it holds `{found}` and no lock of ours; it was left as it is; name an empty or \
+         new directory as `state_dir`"
+    )]
+    NotState {
+        /// The directory.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
+    /// The state directory is not the one that was opened.
+    #[error(
+        "{path} was removed or replaced since it was opened: what is written would be lost, so nothing was changed; put \
+         the state directory back as it was, or restart the daemon to go on with what is there now"
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process has the state open.
     #[error(
         "the state directory {path} is in use by {holder}; stop that one first, or give this one another `state_dir`"

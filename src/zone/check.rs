@@ -38,6 +38,17 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// What is too long for a zone with these ceilings of its own: the usual where it has none.
+    pub fn within(max_ttl: Option<Ttl>, negative_ttl: Option<Ttl>) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            max_ttl: max_ttl.unwrap_or(usual.max_ttl),
+            max_negative_ttl: negative_ttl.unwrap_or(usual.max_negative_ttl),
+        }
+    }
+}
+
 /// All findings about a zone as one site answers it, in the order of its files.
 pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     let lay = lay::Lay::of(zone);
