@@ -30,7 +30,7 @@ const COMPRESSIBLE: [(RrType, usize, usize); 11] = [
 const LINKED: [(RrType, usize); 5] =
     [(RrType::NS, 0), (RrType::MX, 2), (RrType::SRV, 6), (RrType::SVCB, 2), (RrType::HTTPS, 2)];
 
-/// The most octets that the records of an RRset, or its signatures, may have: a message has 65,535, and a header, a
+/// The most octets that the records of an RRset and its signatures may have together: a message has 65,535, and a header, a
 /// question and an OPT record stand beside them.
 pub const MAX_SET: usize = 65_000;
 
@@ -56,14 +56,15 @@ pub enum CompileError {
     },
     /// No message can hold the RRset.
     #[error(
-        "the {rtype} records of {owner} take {octets} octets, more than a DNS message can hold ({MAX_SET}): split them over several names"
+        "the {rtype} records of {owner} and their signatures take {octets} octets, more than a DNS message can hold \
+         ({MAX_SET}): split them over several names"
     )]
     Oversize {
         /// The owner.
         owner: Name,
         /// The type.
         rtype: RrType,
-        /// How many octets the records, or their signatures, take.
+        /// How many octets the records and their signatures take.
         octets: usize,
     },
 }
@@ -264,8 +265,9 @@ impl<'z> Compiler<'z> {
             parts.signatures.extend_from_slice(rdata);
             end_record(&mut parts.signatures, start);
             parts.signature_count += 1;
-            if parts.signatures.len() > MAX_SET {
-                return Err(oversize(set, parts.signatures.len()));
+            // They go out together: no message that validates could hold the one without the other.
+            if parts.body.len() + parts.signatures.len() > MAX_SET {
+                return Err(oversize(set, parts.body.len() + parts.signatures.len()));
             }
         }
         Ok(parts)
