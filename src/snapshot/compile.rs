@@ -418,3 +418,42 @@ fn count_names(zone: &Zone) -> usize {
 fn shared_labels(a: NameRef<'_>, b: NameRef<'_>) -> usize {
     b.ancestors().position(|ancestor| a.is_at_or_below(ancestor)).map_or(0, |skipped| b.label_count() - skipped)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::reader::{Source, Sources, read};
+
+    struct NoSources;
+
+    impl Sources for NoSources {
+        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+            Err(format!("{path}: there are no other files here"))
+        }
+    }
+
+    /// A resolver that validates is given both or nothing.
+    #[test]
+    fn records_and_their_signatures_fit_one_message_together() {
+        let origin = Name::absolute("x.example").unwrap();
+        let compiled = |records: usize, signatures: usize| {
+            let mut text = "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\n".to_owned();
+            (0..records).for_each(|n| text += &format!("a TXT \"{}\" \"{n}\"\n", "x".repeat(250)));
+            for n in 0..signatures {
+                let signature = "A".repeat(336);
+                text += &format!("a RRSIG TXT 13 3 60 20300101000000 20200101000000 {n} x.example. {signature}\n");
+            }
+            let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+            let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+            let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
+            Snapshot::compile(&Zone::new(Some(&text), None).unwrap(), shape)
+        };
+        for (records, signatures, fit) in
+            [(1, 0, true), (150, 0, true), (1, 150, true), (150, 150, false), (260, 0, false)]
+        {
+            let result = compiled(records, signatures);
+            let refused = matches!(&result, Err(CompileError::Oversize { octets, .. }) if *octets > MAX_SET);
+            assert_eq!((result.is_ok(), refused), (fit, !fit), "{records} records, {signatures} signatures");
+        }
+    }
+}

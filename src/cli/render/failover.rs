@@ -12,6 +12,7 @@ impl Report for FailoverReport {
         let mut text = self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
         if self.dry_run && !self.diff.is_empty() {
+            text += "\nRecords that would go (-) and come (+):\n";
             self.diff.iter().for_each(|set| text += &diff(set));
             text.push('\n');
         }
