@@ -31,7 +31,7 @@ const COMPRESSIBLE: [(RrType, usize, usize); 11] = [
 const LINKED: [(RrType, usize); 5] =
     [(RrType::NS, 0), (RrType::MX, 2), (RrType::SRV, 6), (RrType::SVCB, 2), (RrType::HTTPS, 2)];
 
-/// The most octets that the records of an RRset, or its signatures, may have: a message has 65,535, and a header, a
+/// The most octets that the records of an RRset and its signatures may have together: a message has 65,535, and a header, a
 /// question and an OPT record stand beside them.
 pub const MAX_SET: usize = 65_000;
 
@@ -57,14 +57,15 @@ pub enum CompileError {
     },
     /// No message can hold the RRset.
     #[error(
-        "the {rtype} records of {owner} take {octets} octets, more than a DNS message can hold ({MAX_SET}): split them over several names"
+        "the {rtype} records of {owner} and their signatures take {octets} octets, more than a DNS message can hold \
+         ({MAX_SET}): split them over several names"
     )]
     Oversize {
         /// The owner.
         owner: Name,
         /// The type.
         rtype: RrType,
-        /// How many octets the records, or their signatures, take.
+        /// How many octets the records and their signatures take.
         octets: usize,
     },
 }
@@ -265,8 +266,9 @@ impl<'z> Compiler<'z> {
             parts.signatures.extend_from_slice(rdata);
             end_record(&mut parts.signatures, start);
             parts.signature_count += 1;
-            if parts.signatures.len() > MAX_SET {
-                return Err(oversize(set, parts.signatures.len()));
+            // They go out together: no message that validates could hold the one without the other.
+            if parts.body.len() + parts.signatures.len() > MAX_SET {
+                return Err(oversize(set, parts.body.len() + parts.signatures.len()));
             }
         }
         Ok(parts)
@@ -416,4 +418,43 @@ fn count_names(zone: &Zone) -> usize {
 
 fn shared_labels(a: NameRef<'_>, b: NameRef<'_>) -> usize {
     b.ancestors().position(|ancestor| a.is_at_or_below(ancestor)).map_or(0, |skipped| b.label_count() - skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::reader::{Source, Sources, read};
+
+    struct NoSources;
+
+    impl Sources for NoSources {
+        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+            Err(format!("{path}: there are no other files here"))
+        }
+    }
+
+    /// A resolver that validates is given both or nothing.
+    #[test]
+    fn records_and_their_signatures_fit_one_message_together() {
+        let origin = Name::absolute("x.example").unwrap();
+        let compiled = |records: usize, signatures: usize| {
+            let mut text = "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\n".to_owned();
+            (0..records).for_each(|n| text += &format!("a TXT \"{}\" \"{n}\"\n", "x".repeat(250)));
+            for n in 0..signatures {
+                let signature = "A".repeat(336);
+                text += &format!("a RRSIG TXT 13 3 60 20300101000000 20200101000000 {n} x.example. {signature}\n");
+            }
+            let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+            let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+            let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
+            Snapshot::compile(&Zone::new(Some(&text), None).unwrap(), shape)
+        };
+        for (records, signatures, fit) in
+            [(1, 0, true), (150, 0, true), (1, 150, true), (150, 150, false), (260, 0, false)]
+        {
+            let result = compiled(records, signatures);
+            let refused = matches!(&result, Err(CompileError::Oversize { octets, .. }) if *octets > MAX_SET);
+            assert_eq!((result.is_ok(), refused), (fit, !fit), "{records} records, {signatures} signatures");
+        }
+    }
 }

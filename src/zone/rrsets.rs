@@ -150,6 +150,11 @@ impl Zone {
         self.records.len()
     }
 
+    /// The longest TTL of its records.
+    pub fn longest_ttl(&self) -> Ttl {
+        self.rrsets().map(|set| set.ttl).max().unwrap_or_default()
+    }
+
     /// All RRsets in order.
     pub fn rrsets(&self) -> impl ExactSizeIterator<Item = Rrset<'_>> + Clone {
         self.sets.iter().map(|set| self.view(set))

@@ -12,6 +12,10 @@ impl Report for FailoverReport {
         let mut text = self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
         if !self.diff.is_empty() {
+            text += match self.dry_run {
+                true => "\nRecords that would go (-) and come (+):\n",
+                false => "\nRecords that go (-) and come (+):\n",
+            };
             self.diff.iter().for_each(|set| text += &diff(set));
             text.push('\n');
         }
