@@ -89,6 +89,26 @@ impl Override {
     }
 }
 
+/// A word of an operator that covers nothing: what was shown is not what is found now, or it is mistyped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}@{} covers nothing that stops this now", .word.gate, .word.digest)]
+pub struct Idle {
+    /// The word.
+    pub word: Override,
+    /// What does stop it now: gate and digest as they would be typed, and why.
+    pub stopping: Vec<String>,
+}
+
+impl Idle {
+    /// The first of `words` that covers none of the findings that stop a change.
+    pub fn among(words: &[Override], findings: &[Finding]) -> Option<Idle> {
+        let stopping = || findings.iter().filter(|finding| finding.verdict.stops());
+        let word = words.iter().find(|word| !stopping().any(|finding| word.covers(finding)))?.clone();
+        let told = |found: &Finding| format!("{}@{} ({})", found.gate, found.digest().short(), found.reason);
+        Some(Idle { word, stopping: stopping().map(told).collect() })
+    }
+}
+
 impl Candidate {
     /// What `before` would be with the proposals, one a zone. A serial is the text's where secondaries would take it,
     /// else the one after the last (RFC 1982).

@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 
 use crate::cli::Serve;
 use crate::config::{Config, Source};
-use crate::control::api::{Failure, LastReload, Request, Response};
+use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
+use crate::count::counted;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
 use crate::serve::certificates::Certificates;
@@ -57,6 +58,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         started: Instant::now(),
         addresses: addresses.clone(),
         last_reload: None,
+        last_failover: None,
     };
     daemon.first_load(&config)?;
     let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
@@ -82,7 +84,8 @@ struct Daemon {
     config: Config,
     started: Instant,
     addresses: Vec<SocketAddr>,
-    last_reload: Option<LastReload>,
+    last_reload: Option<LastAct>,
+    last_failover: Option<LastAct>,
 }
 
 /// What the system may ask of the daemon.
@@ -98,6 +101,8 @@ impl Daemon {
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
         let reloaded = self.driver.reload(config.setup(self.cookie_root), &[], &driver::daemon());
         self.note_reload(&reloaded);
+        // The log says if it can't be written.
+        let _ = self.driver.record_reload(&reloaded, &[], &driver::daemon());
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
         }
@@ -172,28 +177,41 @@ impl Daemon {
         };
         match &call.request {
             Request::Status => Ok(Response::Status(self.status())),
-            Request::Reload(request) => {
-                let (reloaded, needs_restart) = self.reload(&request.accept, &actor)?;
-                Ok(Response::Reload(translate::reload(reloaded, needs_restart)))
-            }
+            Request::Reload(request) => self.reload(&request.accept, &actor).map(Taken::report).map(Response::Reload),
             Request::Failover(request) => {
-                let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-                let order = translate::order(request)?;
-                let report = self.driver.fail_over(&origin, &order, &actor).map_err(failed)?;
-                Ok(Response::Failover(translate::failover(report, &order)?))
+                let result = self.fail_over(request, &actor);
+                if !request.dry_run {
+                    let (ok, summary) = translate::in_short(request, &result);
+                    self.last_failover = Some(LastAct { at: driver::now(), ok, summary });
+                }
+                result.map(Response::Failover)
             }
         }
     }
 
-    /// Takes over the configuration and the files; also returns what only a restart takes over.
-    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<(Vec<Reloaded>, Vec<String>), Failure> {
+    fn fail_over(&mut self, request: &FailoverRequest, actor: &Actor) -> Result<FailoverReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let order = translate::order(request)?;
+        let report = self.driver.fail_over(&origin, &order, actor).map_err(failed)?;
+        translate::failover(report, &order)
+    }
+
+    /// Takes over the configuration and the files.
+    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Taken, Failure> {
         // A configuration with errors changes nothing: the last good one stays, never defaults.
         let config = self.source.load().map_err(Failure::from).inspect_err(|failure| {
             let summary = format!("the configuration has errors and the last good one stays: {}", failure.what);
-            self.last_reload = Some(LastReload { at: driver::now(), ok: false, summary });
+            self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });
         })?;
-        let reloaded = self.driver.reload(config.setup(self.cookie_root), accept, actor);
+        let setup = config.setup(self.cookie_root);
+        if let Some(idle) = self.driver.idle(&setup, accept) {
+            let summary = format!("nothing was changed: {idle}");
+            self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });
+            return Err(translate::idle(&idle));
+        }
+        let reloaded = self.driver.reload(setup, accept, actor);
         self.note_reload(&reloaded);
+        let warnings = self.driver.record_reload(&reloaded, accept, actor).into_iter().collect();
         let needs_restart = setup::needs_restart(&self.config, &config);
         for what in &needs_restart {
             tracing::warn!("{what} has changed in the configuration: that takes a restart");
@@ -202,7 +220,7 @@ impl Daemon {
             last.summary += &format!("; a restart is needed for {}", needs_restart.join(", "));
         }
         self.reload_certificate(&config, &reloaded)?;
-        Ok((reloaded, needs_restart))
+        Ok(Taken { reloaded, needs_restart, warnings })
     }
 
     /// Reads the certificate again. The zones are reloaded by then, whatever becomes of it.
@@ -226,8 +244,8 @@ impl Daemon {
 
     fn reload_on_signal(&mut self) {
         match self.reload(&[], &driver::daemon()) {
-            Ok((reloaded, _)) => reloaded.iter().for_each(|zone| report(zone, true)),
-            Err(failure) => tracing::error!("nothing was reloaded: {failure}"),
+            Ok(taken) => taken.reloaded.iter().for_each(|zone| report(zone, true)),
+            Err(failure) => tracing::error!("the reload failed: {failure}"),
         }
     }
 
@@ -237,7 +255,7 @@ impl Daemon {
         let refused = count(|outcome| matches!(outcome, ReloadOutcome::Refused(_)));
         let broken =
             count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_)));
-        self.last_reload = Some(LastReload {
+        self.last_reload = Some(LastAct {
             at: driver::now(),
             ok: refused + broken == 0,
             summary: format!(
@@ -245,6 +263,21 @@ impl Daemon {
                 reloaded.len() - published - refused - broken
             ),
         });
+    }
+}
+
+/// What a reload did.
+struct Taken {
+    reloaded: Vec<Reloaded>,
+    /// What only a restart takes over.
+    needs_restart: Vec<String>,
+    /// What went wrong beside it.
+    warnings: Vec<String>,
+}
+
+impl Taken {
+    fn report(self) -> ReloadReport {
+        translate::reload(self.reloaded, self.needs_restart, self.warnings)
     }
 }
 
@@ -264,7 +297,8 @@ fn report(zone: &Reloaded, served: bool) {
     match &zone.outcome {
         ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
         ReloadOutcome::Published { generation, serial, tally, findings } => {
-            tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+            let crate::driver::reload::Tally { added, removed, changed } = tally;
+            tracing::info!(zone = %name, generation, %serial, "published; RRsets: {added} added, {removed} removed, {changed} changed");
             for text in translate::warnings(findings) {
                 tracing::warn!(zone = %name, "{text}");
             }
@@ -283,7 +317,7 @@ fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
         serde_json::json!({ "listening": addresses, "zones": zones }).to_string()
     } else {
         let shown: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        format!("listening on {} with {zones} zones", shown.join(", "))
+        format!("listening on {} with {}", shown.join(", "), counted(zones, "zone"))
     };
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -302,6 +336,7 @@ fn listen_settings(config: &Config) -> ListenSettings {
         addresses: config.server.listen.clone(),
         workers: config.server.workers.unwrap_or(usual.workers),
         tcp,
+        rate_limit: config.server.rate_limit.clone(),
         ..usual
     }
 }

@@ -1,11 +1,11 @@
 //! What is set up before anything is served.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use crate::config::{Config, Server};
 use crate::control::api::Failure;
 use crate::serve::privileges::Identity;
+use crate::store::Store;
 
 /// What of a configuration is taken over by a restart only, and is not what the daemon was started with.
 pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
@@ -20,24 +20,19 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
         ("`server.workers`", a.workers != b.workers),
         ("`server.user`", (&a.user, &a.group) != (&b.user, &b.group)),
         ("`server.tcp`", a.tcp != b.tcp),
+        ("`server.rate_limit`", a.rate_limit != b.rate_limit),
         ("`server.encrypted`", listeners(a) != listeners(b)),
     ];
     parts.into_iter().filter(|(_, changed)| *changed).map(|(what, _)| what.to_owned()).collect()
 }
 
-/// Makes the state directory if it is not there, and gives it and what is in it to the user that the daemon becomes:
-/// afterwards it could not.
+/// Gives the state directory to the user that the daemon becomes: afterwards it could not.
 pub(super) fn give_directory(dir: &Path, identity: &Identity) -> Result<(), Failure> {
-    let give = |path: &Path| std::os::unix::fs::lchown(path, Some(identity.uid()), Some(identity.gid()));
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    let given = made
-        .and_then(|()| give(dir))
-        .and_then(|()| std::fs::read_dir(dir)?.try_for_each(|entry| entry.and_then(|entry| give(&entry.path()))));
-    given.map_err(|error| {
+    Store::give(dir, identity.uid(), identity.gid()).map_err(|error| {
         Failure::new(
-            format!("the state directory {} cannot be given to the user to run as: {error}", dir.display()),
+            format!("the state directory cannot be given to the user to run as: {error}"),
             "the server has not started",
-            "give it to that user, or name another with state_dir",
+            "",
         )
     })
 }

@@ -7,7 +7,7 @@ use crate::control::api::{
     ContentStatus, FailoverOutcome, FailoverReport, FailoverRequest, Failure, Finding, RecordDiff, ReloadOutcome,
     ReloadReport, Route, StatusReport, ZoneReload, ZoneStatus,
 };
-use crate::door::Override;
+use crate::door::{Idle, Override};
 use crate::driver::Health;
 use crate::driver::failover::{FailedOver, FailoverOutcome as Done, Order};
 use crate::driver::reload::{ReloadOutcome as Outcome, Reloaded};
@@ -30,6 +30,7 @@ impl Daemon {
             listeners: self.addresses.clone(),
             zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin)).collect(),
             last_reload: self.last_reload.clone(),
+            last_failover: self.last_failover.clone(),
         }
     }
 
@@ -48,6 +49,9 @@ impl Daemon {
         };
         let content = match zone {
             Some(_) if diagnostics.is_empty() => ContentStatus::Loaded,
+            Some(_) if matches!(self.driver.health(origin), Some(Health::Refused(_))) => {
+                ContentStatus::RefusedEdit { diagnostics }
+            }
             Some(_) => ContentStatus::LastGood { diagnostics },
             None => ContentStatus::Broken { diagnostics },
         };
@@ -79,11 +83,12 @@ pub(super) fn order(request: &FailoverRequest) -> Result<Order, Failure> {
     let overrides = request.overrides.iter().map(|word| {
         format!("{word}").parse::<Override>().map_err(|error| Failure::new(error, "nothing was changed", ""))
     });
+    let given = request.reason.as_deref().filter(|reason| !reason.trim().is_empty());
     Ok(Order {
         request: MoveRequest { to: request.to.clone(), from: request.from.clone(), region: request.region.clone() },
         dry_run: request.dry_run,
         plan: request.plan.clone(),
-        reason: request.reason.clone().unwrap_or_default(),
+        reason: given.unwrap_or("no reason given").to_owned(),
         overrides: overrides.collect::<Result<_, _>>()?,
     })
 }
@@ -93,6 +98,7 @@ pub(super) fn failover(report: Result<FailedOver, Impossible>, order: &Order) ->
     let report = report.map_err(|impossible| match impossible {
         Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
         Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
+        Impossible::Idle(word) => idle(&word),
         other => Failure::new(other.to_string(), "nothing was changed", "understudy status"),
     })?;
     let outcome = match report.outcome {
@@ -121,8 +127,45 @@ pub(super) fn failover(report: Result<FailedOver, Impossible>, order: &Order) ->
                 after: change.after,
             })
             .collect(),
+        warnings: report.warnings,
         outcome,
     })
+}
+
+/// An override, or a digest that was accepted, that covers nothing.
+pub(super) fn idle(idle: &Idle) -> Failure {
+    let gate = &idle.word.gate;
+    let known = id::SOFT.contains(&gate.as_str());
+    let what = if known { idle.to_string() } else { format!("{idle}: there is no gate `{gate}` to override") };
+    let gates = format!("gates that can be overridden are {}", id::SOFT.join(", "));
+    let now = match idle.stopping.as_slice() {
+        [] => "leave it out: nothing stops this now".to_owned(),
+        stopping => format!("look at what stops it now: {}", stopping.join("; ")),
+    };
+    Failure::new(what, "nothing was changed", format!("{now}; {gates}"))
+}
+
+/// What became of a failover, in a few words, and whether it was done.
+pub(super) fn in_short(request: &FailoverRequest, result: &Result<FailoverReport, Failure>) -> (bool, String) {
+    let (ok, how) = match result {
+        Err(failure) => (false, failure.what.clone()),
+        Ok(report) => match &report.outcome {
+            FailoverOutcome::Done { generation, confirmed: true, .. } => {
+                (true, format!("published as generation {generation}"))
+            }
+            FailoverOutcome::Done { generation, confirmed: false, .. } => {
+                (false, format!("published as generation {generation}, NOT confirmed by our own sockets"))
+            }
+            FailoverOutcome::Blocked => {
+                let gates = report.findings.iter().filter(|found| found.stops()).map(|found| found.gate.as_str());
+                (false, format!("blocked by {}", gates.collect::<Vec<_>>().join(", ")))
+            }
+            FailoverOutcome::NothingToDo | FailoverOutcome::DryRunClean | FailoverOutcome::WouldChange => {
+                (true, "nothing to do".to_owned())
+            }
+        },
+    };
+    (ok, format!("{} to {}: {how}", request.zone, request.to))
 }
 
 fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
@@ -139,7 +182,7 @@ fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
 }
 
 /// What became of a reload.
-pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>) -> ReloadReport {
+pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>, warnings: Vec<String>) -> ReloadReport {
     let outcome = |outcome| match outcome {
         Outcome::Unchanged => ReloadOutcome::Unchanged,
         Outcome::Published { generation, serial, tally, findings } => ReloadOutcome::Published {
@@ -148,7 +191,11 @@ pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>) -> Reload
             added: tally.added,
             removed: tally.removed,
             changed: tally.changed,
-            findings: shown(&findings),
+            // What would have stopped it and did not was accepted.
+            findings: shown(&findings)
+                .into_iter()
+                .map(|found| Finding { overridden: found.verdict.stops(), ..found })
+                .collect(),
         },
         Outcome::Refused(findings) => ReloadOutcome::Refused { findings: shown(&findings) },
         Outcome::KeptLastGood(diagnostics) => {
@@ -157,13 +204,15 @@ pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>) -> Reload
         Outcome::NotPublished(why) => ReloadOutcome::NotPublished { why },
     };
     let zone = |zone: Reloaded| ZoneReload { name: zone.origin, outcome: outcome(zone.outcome) };
-    ReloadReport { zones: zones.into_iter().map(zone).collect(), needs_restart }
+    ReloadReport { zones: zones.into_iter().map(zone).collect(), needs_restart, warnings }
 }
 
 /// Findings worth an operator's time.
 fn shown(findings: &[gate::Finding]) -> Vec<Finding> {
     let worth = findings.iter().filter(|found| found.verdict != crate::evidence::Verdict::Pass);
-    worth.map(|found| finding(found, &[])).collect()
+    // A reload accepts what an edit removes, and nothing else.
+    let acceptable = |found: &gate::Finding| found.gate == id::BLAST_RADIUS;
+    worth.map(|found| Finding { overridable: acceptable(found), ..finding(found, &[]) }).collect()
 }
 
 /// What kept a zone's files from being taken over, in lines.

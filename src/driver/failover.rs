@@ -10,7 +10,7 @@ use super::publish::{Cause, Texts};
 use super::reload::renumbered;
 use super::{Driver, DriverError};
 use crate::digest::Digest;
-use crate::door::{Candidate, Override, Proposal, stops};
+use crate::door::{Candidate, Idle, Override, Proposal, stops};
 use crate::evidence::Verdict;
 use crate::failover::plan::{Impossible, MoveRequest, Moved, reroute};
 use crate::gate::{Finding, Side, id};
@@ -55,6 +55,8 @@ pub struct FailedOver {
     pub findings: Vec<Finding>,
     /// How answers change.
     pub changes: Vec<RrsetChange>,
+    /// What went wrong beside it, and does not undo it.
+    pub warnings: Vec<String>,
     /// In short.
     pub outcome: FailoverOutcome,
 }
@@ -75,7 +77,7 @@ pub struct RrsetChange {
 /// What became of it, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailoverOutcome {
-    /// All regions are there already.
+    /// All regions are there already, and would be after a restart.
     NothingToDo,
     /// A dry run that nothing would stop.
     WouldChange,
@@ -108,8 +110,7 @@ impl Driver {
             Ok(found) => found,
             Err(impossible) => return Ok(Err(impossible)),
         };
-        // Only the target is read anew: edits of other sites come with a reload, and a new policy does, too.
-        let spec = spec.only(&order.request.to);
+        // Only the target is taken over: edits of other sites come with a reload, and a new policy does, too.
         let shape = self.shape(&former.content.policy);
         let loading = from_files(&spec, self.setup.include_outside, shape, Some(&former.content));
         let (content, loads, texts) = merge(&former, loading, &order.request.to, origin);
@@ -125,11 +126,20 @@ impl Driver {
             plan,
             moves: moved.iter().map(|moved| self.named(&former, *moved)).collect(),
             changes: changes(&candidate),
+            warnings: Vec::new(),
             outcome: FailoverOutcome::NothingToDo,
             findings,
         };
         if moved.is_empty() {
+            // What a plan rests on, and whether the texts can be read, counts even so; an edit of them is a reload's.
+            let firm = |finding: &Finding| finding.verdict.stops() && [id::LOADS, id::FRESH].contains(&finding.gate);
+            if report.findings.iter().any(firm) {
+                report.outcome = FailoverOutcome::Blocked;
+            }
             return Ok(Ok(report));
+        }
+        if let Some(idle) = Idle::among(&order.overrides, &report.findings) {
+            return Ok(Err(idle.into()));
         }
         report.outcome = if report.findings.iter().any(|finding| stops(finding, &order.overrides)) {
             FailoverOutcome::Blocked
@@ -143,6 +153,7 @@ impl Driver {
             && let Err(error) = self.remember(&report, order, actor)
         {
             tracing::error!(%error, zone = %origin, "the audit trail could not be written");
+            report.warnings.push(format!("this is not in the audit trail, which could not be written: {error}"));
         }
         Ok(Ok(report))
     }
@@ -164,7 +175,8 @@ impl Driver {
         let cause = Cause { actor: actor.clone(), reason: order.reason.clone(), event };
         let generation = self.publish(&verified, vec![(origin.clone(), texts)], cause)?;
         self.tidy();
-        let confirmed = self.confirm(origin);
+        let changed = report.changes.iter().find(|change| change.rtype != RrType::SOA);
+        let confirmed = self.confirm(origin, changed.map(|change| (change.owner.as_ref(), change.rtype)));
         Ok(FailoverOutcome::Done { generation, serial: self.serial_of(origin), confirmed })
     }
 
@@ -195,25 +207,45 @@ fn overridden(report: &FailedOver, order: &Order) -> Vec<Overridden> {
     words.collect()
 }
 
-/// The content that a failover proposes: what the target's files say now, which have to be good, and what is served
-/// elsewhere.
+/// The content that a failover proposes: what the target's files say now, which have to be good, and at all other sites
+/// what is served, whatever their files say by now.
 fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> (Content, Finding, Texts) {
     let mut texts = Texts::new();
     let mut loads = unread(target, origin);
     let mut changed = false;
+    let mut unpublished = Vec::new();
     let mut sites: Vec<SiteContent> = former.content.sites.clone();
     for site in loading.sites {
-        let place = sites.iter_mut().find(|known| known.name == site.name);
+        let Some(place) = sites.iter_mut().find(|known| known.name == site.name) else { continue };
+        if site.name != target {
+            unpublished.extend(unlike(&site, place));
+            continue;
+        }
         loads = judge_target(&site, origin);
-        if let (Some(place), Some(content)) = (place, site.content) {
+        if let Some(content) = site.content {
             changed |= !content.answers_like(place);
             *place = content;
             texts.insert(site.name, site.texts);
         }
     }
+    if loads.verdict == Verdict::Pass && !unpublished.is_empty() {
+        loads.verdict = Verdict::Warn;
+        loads.reason += "; the files of other sites are not what is served";
+        loads.remedy = "understudy reload, before a move to one of them".into();
+        loads.items = unpublished;
+    }
     let epoch = former.content.epoch + u64::from(changed);
     let policy = former.content.policy.clone();
     (Content { origin: origin.clone(), sites, policy, epoch }, loads, texts)
+}
+
+/// What is to be said of a site that a failover leaves as it is, if its files say something else by now.
+fn unlike(site: &SiteLoading, served: &SiteContent) -> Option<String> {
+    match &site.content {
+        Some(content) if content.answers_like(served) => None,
+        Some(_) => Some(format!("{}: edited since it was loaded, not published: reload", site.name)),
+        None => Some(format!("{}: its files can't be served by now; what was loaded last is kept", site.name)),
+    }
 }
 
 /// `zone.loads`: a target whose texts have errors is no target; one whose texts cannot be read is unknown, never empty.

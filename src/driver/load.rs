@@ -191,7 +191,7 @@ fn compile(
     former: Option<&Content>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SiteContent> {
-    let found = check(&zone, &Limits::default());
+    let found = check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl));
     let wrong = found.iter().any(|finding| finding.severity == Severity::Error);
     diagnostics.extend(found);
     if wrong {

@@ -9,16 +9,20 @@ use super::load::{Loading, from_files};
 use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
-use crate::door::{Candidate, Override, Proposal, Refused, Verified, wanted_serial};
+use crate::door::{Candidate, Idle, Override, Proposal, Refused, Verified, wanted_serial};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::content::{Content, SiteId};
 use crate::serving::notes::Notes;
 use crate::serving::{Routing, ZoneServing};
+use crate::store::audit::{Deed, Override as Overridden};
 use crate::store::journal::Actor;
 use crate::zone::diagnostic::Diagnostic;
 use crate::zone::diff::diff;
+
+/// How many zones the audit trail names of a reload.
+const TOLD: usize = 100;
 
 /// What a reload did to a zone.
 #[derive(Clone, Debug)]
@@ -83,8 +87,7 @@ impl Driver {
         let regions = std::mem::take(&mut self.setup.regions);
         let former = std::mem::replace(&mut self.setup, Setup { regions, ..setup });
         let specs = self.setup.zones.clone();
-        let accepted: Vec<Override> =
-            accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect();
+        let accepted = words(accept);
         let mut reloaded = self.withdraw_unconfigured(&former, &specs, &accepted, actor);
         let mut first = Vec::new();
         for spec in &specs {
@@ -118,6 +121,67 @@ impl Driver {
         }
         self.serve_in_manner();
         reloaded
+    }
+
+    /// The first of `accept` that covers nothing that a reload of `setup` would find. Nothing is changed.
+    pub fn idle(&self, setup: &Setup, accept: &[String]) -> Option<Idle> {
+        if accept.is_empty() {
+            return None;
+        }
+        let mut findings = Vec::new();
+        for former in self.serving.zones() {
+            let origin = &former.content.origin;
+            let candidate = match setup.zone(origin) {
+                None => Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()),
+                Some(spec) => {
+                    let shape = self.shape(&spec.policy);
+                    let loading = from_files(spec, setup.include_outside, shape, Some(&former.content));
+                    if !loading.is_good() {
+                        continue;
+                    }
+                    let (proposal, _) = self.proposal(spec, Some(former), loading);
+                    if is_same(&former.content, &proposal.content) {
+                        continue;
+                    }
+                    Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now())
+                }
+            };
+            findings.extend(candidate.judge().iter().cloned());
+        }
+        Idle::among(&words(accept), &findings)
+    }
+
+    /// Writes into the audit trail what a reload published or an operator accepted. What was published stays: if it can't
+    /// be written, this says so.
+    pub fn record_reload(&self, reloaded: &[Reloaded], accept: &[String], actor: &Actor) -> Option<String> {
+        let published = reloaded.iter().filter_map(|zone| match &zone.outcome {
+            ReloadOutcome::Published { serial, findings, .. } => Some((&zone.origin, serial, findings)),
+            _ => None,
+        });
+        let published: Vec<_> = published.collect();
+        if published.is_empty() && accept.is_empty() {
+            return None;
+        }
+        let overridden = published.iter().flat_map(|(_, _, findings)| findings.iter());
+        let overridden = overridden.filter(|finding| finding.verdict.stops()).map(|finding| Overridden {
+            gate: finding.gate.into(),
+            digest: finding.digest(),
+            covered: finding.items.clone(),
+        });
+        let told = published.iter().take(TOLD).map(|(origin, serial, _)| format!(" {origin} {serial}"));
+        let told: String = told.collect();
+        let more = if published.len() > TOLD { " …" } else { "" };
+        let deed = Deed {
+            at: super::now(),
+            actor: actor.clone(),
+            command: accept.iter().fold("reload".to_owned(), |command, digest| format!("{command} --accept {digest}")),
+            reason: String::new(),
+            overrides: overridden.collect(),
+            outcome: format!("published {} of {} zones:{told}{more}", published.len(), reloaded.len()),
+        };
+        let error = self.store.audit().record(&deed).err()?;
+        tracing::error!(%error, "the audit trail could not be written");
+        Some(format!("this is not in the audit trail, which could not be written: {error}"))
     }
 
     /// Takes over the settings, and what is to be said about zones whose files are broken. No answer's records change, so
@@ -273,6 +337,11 @@ impl Driver {
     pub(super) fn serial_of(&self, origin: &Name) -> Serial {
         self.serving.zone(origin.as_ref()).map_or(Serial(0), |zone| zone.serial)
     }
+}
+
+/// What an operator accepts of a reload.
+fn words(accept: &[String]) -> Vec<Override> {
+    accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect()
 }
 
 fn cause(actor: &Actor, accepted: &[Override]) -> Cause {

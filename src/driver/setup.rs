@@ -66,12 +66,6 @@ impl ZoneSpec {
             routes: BTreeMap::new(),
         }
     }
-
-    /// The same with one of its sites alone, or with none if it has no such site.
-    pub fn only(mut self, site: &str) -> ZoneSpec {
-        self.sites.retain(|known| known.name == site);
-        self
-    }
 }
 
 impl Setup {

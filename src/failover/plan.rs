@@ -1,5 +1,6 @@
 //! From what an operator asks for to the routing that it means.
 
+use crate::door::Idle;
 use crate::name::Name;
 use crate::serving::content::SiteId;
 use crate::serving::regions::{RegionId, Regions};
@@ -41,6 +42,9 @@ pub enum Impossible {
         /// The regions.
         known: Vec<String>,
     },
+    /// An override covers nothing.
+    #[error(transparent)]
+    Idle(#[from] Idle),
     /// Nothing is answered from the site that is to be left.
     #[error("no region that was asked for is answered from {from}: {now}")]
     NotThere {

@@ -42,6 +42,8 @@ pub mod id {
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
+    /// Gates that an operator can override.
+    pub const SOFT: [&str; 5] = [NOTHING_VANISHES, CROSS_CLOSURE, BLAST_RADIUS, SIGNATURES, SIGNED_ALIKE];
 }
 
 /// What a gate found.

@@ -16,7 +16,7 @@ use crate::net::Network;
 const WAYS: usize = 4;
 
 /// How answers over UDP are limited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RateLimit {
     /// Answers a second to one network, of each kind: positive, empty, NXDOMAIN, error.
     pub per_second: NonZeroU32,

@@ -219,7 +219,14 @@ pub struct View<'s> {
     region: RegionId,
 }
 
-impl View<'_> {
+impl<'s> View<'s> {
+    /// What the region gets of the zone that holds the name.
+    pub fn content_of(self, name: NameRef<'_>) -> Option<&'s content::SiteContent> {
+        let sought = Sought::new(self.serving.key, name);
+        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
+        Some(zone.content.site(zone.routing.site(self.region)))
+    }
+
     /// The key of the hash over names.
     pub fn key(self) -> HashKey {
         self.serving.key

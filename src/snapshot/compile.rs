@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::Snapshot;
-use super::denial::{Denial, Hashed, hash_of_owner, parameters};
+use super::denial::{Denial, Hashed};
 use super::encode::{LINKED, signatures_over};
 use super::memory::{Memory, Usual};
 use super::node::{Arena, Flags, Link, SetParts};
@@ -12,9 +12,10 @@ use super::table::Table;
 use crate::name::{MAX_NAME, Name, NameRef};
 use crate::rr::RrType;
 use crate::time::Ttl;
+use crate::zone::nsec3::{Hash, Parameters, hash_of_owner};
 use crate::zone::rrsets::{Owner, Rrset, Zone};
 
-/// The most octets that the records of an RRset, or its signatures, may have: a message has 65,535, and a header, a
+/// The most octets that the records of an RRset and its signatures may have together: a message has 65,535, and a header, a
 /// question and an OPT record stand beside them.
 pub const MAX_SET: usize = 65_000;
 
@@ -40,14 +41,15 @@ pub enum CompileError {
     },
     /// No message can hold the RRset.
     #[error(
-        "the {rtype} records of {owner} take {octets} octets, more than a DNS message can hold ({MAX_SET}): split them over several names"
+        "the {rtype} records of {owner} and their signatures take {octets} octets, more than a DNS message can hold \
+         ({MAX_SET}): split them over several names"
     )]
     Oversize {
         /// The owner.
         owner: Name,
         /// The type.
         rtype: RrType,
-        /// How many octets the records, or their signatures, take.
+        /// How many octets the records and their signatures take.
         octets: usize,
     },
 }
@@ -113,7 +115,7 @@ struct Compiler<'z> {
     /// Nodes with an NSEC record, in canonical order.
     nsec: Vec<u32>,
     /// Nodes with an NSEC3 record, by the hash that their owners tell.
-    nsec3: Vec<([u8; 20], u32)>,
+    nsec3: Vec<(Hash, u32)>,
 }
 
 struct OpenLink<'z> {
@@ -201,7 +203,7 @@ impl<'z> Compiler<'z> {
     }
 
     fn take_denial(&mut self) -> Denial {
-        match parameters(self.zone) {
+        match Parameters::of(self.zone) {
             Some(parameters) if !self.nsec3.is_empty() => {
                 Denial::Nsec3(Hashed::new(parameters, std::mem::take(&mut self.nsec3)))
             }
@@ -339,4 +341,43 @@ fn count_names(zone: &Zone) -> usize {
 
 fn shared_labels(a: NameRef<'_>, b: NameRef<'_>) -> usize {
     b.ancestors().position(|ancestor| a.is_at_or_below(ancestor)).map_or(0, |skipped| b.label_count() - skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::reader::{Source, Sources, read};
+
+    struct NoSources;
+
+    impl Sources for NoSources {
+        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+            Err(format!("{path}: there are no other files here"))
+        }
+    }
+
+    /// A resolver that validates is given both or nothing.
+    #[test]
+    fn records_and_their_signatures_fit_one_message_together() {
+        let origin = Name::absolute("x.example").unwrap();
+        let compiled = |records: usize, signatures: usize| {
+            let mut text = "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\n".to_owned();
+            (0..records).for_each(|n| text += &format!("a TXT \"{}\" \"{n}\"\n", "x".repeat(250)));
+            for n in 0..signatures {
+                let signature = "A".repeat(336);
+                text += &format!("a RRSIG TXT 13 3 60 20300101000000 20200101000000 {n} x.example. {signature}\n");
+            }
+            let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+            let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+            let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
+            Snapshot::compile(&Zone::new(Some(&text), None).unwrap(), shape)
+        };
+        for (records, signatures, fit) in
+            [(1, 0, true), (150, 0, true), (1, 150, true), (150, 150, false), (260, 0, false)]
+        {
+            let result = compiled(records, signatures);
+            let refused = matches!(&result, Err(CompileError::Oversize { octets, .. }) if *octets > MAX_SET);
+            assert_eq!((result.is_ok(), refused), (fit, !fit), "{records} records, {signatures} signatures");
+        }
+    }
 }

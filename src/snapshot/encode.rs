@@ -57,8 +57,9 @@ impl SetParts {
             self.signatures.extend_from_slice(rdata);
             end_record(&mut self.signatures, start);
             self.signature_count += 1;
-            if self.signatures.len() > MAX_SET {
-                return Err(oversize(set, self.signatures.len()));
+            // They go out together: no message that validates could hold the one without the other.
+            if self.body.len() + self.signatures.len() > MAX_SET {
+                return Err(oversize(set, self.body.len() + self.signatures.len()));
             }
         }
         Ok(())

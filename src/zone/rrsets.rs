@@ -125,6 +125,11 @@ impl Zone {
         self.packed.octets()
     }
 
+    /// The longest TTL of its records.
+    pub fn longest_ttl(&self) -> Ttl {
+        self.rrsets().map(|set| set.ttl).max().unwrap_or_default()
+    }
+
     /// All RRsets in order.
     pub fn rrsets(&self) -> impl Iterator<Item = Rrset<'_>> + Clone {
         self.owners().flat_map(Owner::rrsets)

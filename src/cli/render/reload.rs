@@ -49,6 +49,7 @@ impl Report for ReloadReport {
         for what in &self.needs_restart {
             let _ = writeln!(text, "{what} has changed in the configuration: that takes a restart");
         }
+        self.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
         text
     }
 
