@@ -46,6 +46,7 @@ fn status() -> StatusReport {
         generation: 3,
         listeners: vec!["[::1]:53".parse().unwrap()],
         zones: Vec::new(),
+        last_failover: None,
         last_reload: None,
     }
 }

@@ -42,6 +42,18 @@ fn a_target_that_lost_one_name_of_a_thousand_is_refused_until_it_is_put_right() 
     assert_eq!(zone["serial"], 101);
     assert_eq!(daemon.serial("a.example"), 101);
     assert_eq!(home.expect(0, "failover a.example --to pmtpa")["outcome"], "nothing_to_do");
+
+    // What blocks, blocks where there is nothing to move, too.
+    let stale = home.expect(3, "failover a.example --to pmtpa --plan 0123456789abcdef");
+    assert_eq!(
+        (finding(&stale, "plan.fresh")["verdict"].as_str(), &stale["outcome"]),
+        (Some("block"), &"blocked".into())
+    );
+    let failover = home.expect(0, "status")["last_failover"].clone();
+    assert_eq!(failover["ok"], false);
+    assert!(failover["summary"].as_str().unwrap().contains("blocked by plan.fresh"), "{failover:#}");
+    std::fs::remove_file(home.path("pmtpa.zone")).unwrap();
+    home.expect(3, "failover a.example --to pmtpa");
 }
 
 /// Only addresses differ between the sites; what stands beside them at the apex stays as it is to the last octet.
@@ -69,9 +81,16 @@ fn one_region_moves_alone() {
     assert_eq!(report["moves"].as_array().unwrap().len(), 1);
     assert_eq!(first(daemon.ask_from(europe, "www.a.example", RrType::A)), PMTPA);
     assert_eq!(first(daemon.ask("www.a.example", RrType::A)), KNAMS);
-    // An edit of a site that this failover does not go to comes with a reload, not with it.
+    // An edit of a site that this failover does not go to comes with a reload, not with it, and that is said.
     home.edit("pmtpa.zone", "198.0.2.1\n", "198.0.2.2\n");
-    home.expect(0, "failover a.example --to knams --region europe");
+    let report = home.expect(0, "failover a.example --to knams --region europe");
+    let loads = finding(&report, "zone.loads");
+    assert_eq!(loads["verdict"], "warn");
+    assert_eq!(items(loads), ["pmtpa: edited since it was loaded, not published: reload"]);
+    home.edit("common.zone", "note IN TXT one", "note IN TXXT one");
+    let report = home.expect(3, "failover a.example --to pmtpa");
+    assert_eq!(finding(&report, "zone.loads")["verdict"], "block");
+    home.edit("common.zone", "note IN TXXT one", "note IN TXT one");
     home.expect(0, "failover a.example --to pmtpa --from knams");
     assert_eq!(first(daemon.ask("direct.a.example", RrType::A)), PMTPA);
     assert_eq!(
@@ -124,7 +143,7 @@ fn a_dry_run_changes_nothing() {
 fn a_target_that_cannot_be_read_is_unknown_and_never_empty() {
     let home = home();
     let daemon = home.serve();
-    let (before, good) = (answers(&daemon, 0), home.read("pmtpa.zone"));
+    let good = home.read("pmtpa.zone");
     let path = home.path("pmtpa.zone");
     let remove = || {
         let _ = std::fs::remove_file(&path);
@@ -149,7 +168,7 @@ fn a_target_that_cannot_be_read_is_unknown_and_never_empty() {
         }
         home.expect(1, "reload");
         assert_eq!(home.zone("a.example")["content"]["state"], "last_good");
-        assert!(answers(&daemon, 0) == before);
+        assert_eq!(daemon.data("direct.a.example", RrType::A), [[KNAMS, 0, 2, 1]]);
     }
     remove();
     std::fs::write(&path, good).unwrap();
@@ -168,14 +187,21 @@ fn how_much_changes_is_no_reason_and_how_much_goes_is() {
     let refused = home.expect(3, "reload");
     let blast = finding(&refused["zones"][0], "zone.blast-radius");
     assert_eq!(items(blast).len(), 80);
-    assert_eq!(home.zone("a.example")["content"]["state"], "last_good", "the files are not what is served");
+    assert_eq!(home.zone("a.example")["content"]["state"], "refused_edit", "the files are not what is served");
+    assert_eq!(home.expect(0, "status")["last_reload"]["ok"], false);
     // Another edit is another finding: the word for the first does not cover it.
     let digest = blast["digest"].as_str().unwrap().to_owned();
     home.write("pmtpa.zone", &site("pmtpa", PMTPA, &hosts(119, PMTPA)));
-    home.expect(3, &format!("reload --accept {digest}"));
+    let before = home.expect(0, "status")["generation"].clone();
+    let failure = home.expect(1, &format!("reload --accept {digest}"));
+    let failure = &failure["failure"];
+    assert!(failure["what"].as_str().unwrap().contains(&digest), "{failure:#}");
+    assert!(failure["try_next"].as_str().unwrap().contains("zone.blast-radius@"), "{failure:#}");
+    assert_eq!(home.expect(0, "status")["generation"], before);
     home.write("pmtpa.zone", &site("pmtpa", PMTPA, &hosts(120, PMTPA)));
     let taken = home.expect(0, &format!("reload --accept {}", &digest[..8]));
     assert_eq!(taken["zones"][0]["removed"], 80);
+    assert_eq!(finding(&taken["zones"][0], "zone.blast-radius")["overridden"], true);
     assert_eq!(home.zone("a.example")["content"]["state"], "loaded");
     assert_eq!(home.expect(0, "reload")["zones"][0]["outcome"], "unchanged");
 }

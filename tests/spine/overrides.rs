@@ -18,15 +18,25 @@ fn an_override_covers_the_findings_that_were_shown_and_no_others() {
     );
     let word = format!("zone.nothing-vanishes@{}", &shown["digest"].as_str().unwrap()[..12]);
 
-    // One name more: other findings. Another gate's: no cover, either.
+    // One name more: other findings. Another gate's: no cover, either. A word that covers nothing is named.
+    let in_vain = |word: &str| {
+        let failure = home.expect(1, &format!("failover a.example --to pmtpa --override {word}"))["failure"].clone();
+        assert!(failure["what"].as_str().unwrap().contains(word), "{failure:#}");
+        assert_eq!(failure["meaning"], "nothing was changed");
+        assert!(failure["try_next"].as_str().unwrap().contains("zone.nothing-vanishes@"), "{failure:#}");
+        assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams");
+        failure
+    };
     home.edit("pmtpa.zone", "direct", "direkt");
-    let report = home.expect(3, &format!("failover a.example --to pmtpa --override {word}"));
-    assert_eq!(finding(&report, "zone.nothing-vanishes")["overridden"], false);
+    in_vain(&word);
     home.edit("pmtpa.zone", "direkt", "direct");
-    home.expect(3, &format!("failover a.example --to pmtpa --override zone.cross-closure@{}", &word[22..]));
+    in_vain(&format!("zone.cross-closure@{}", &word[22..]));
+    let mistyped = in_vain(&format!("zone.nothing-vanish@{}", &word[22..]));
+    assert!(mistyped["what"].as_str().unwrap().contains("no gate `zone.nothing-vanish`"), "{mistyped:#}");
     home.edit("common.zone", "text.knams", "text.gone");
     home.edit("knams.zone", "direct", "text.knams IN A 192.0.2.10\ndirect");
-    let report = home.expect(3, &format!("failover a.example --to pmtpa --override {word}"));
+    in_vain(&word);
+    let report = home.expect(3, "failover a.example --to pmtpa");
     assert_eq!(finding(&report, "zone.cross-closure")["verdict"], "block", "{report:#}");
     home.edit("common.zone", "text.gone", "text.knams");
     home.edit("knams.zone", "text.knams IN A 192.0.2.10\n", "");
@@ -49,8 +59,8 @@ fn what_is_wrong_for_certain_cannot_be_overridden() {
     let refused = home.expect(3, "failover a.example --to pmtpa");
     let digest = finding(&refused, "zone.loads")["digest"].as_str().unwrap().to_owned();
     for gate in ["zone.loads", "zone.serial", "plan.fresh"] {
-        let failure = home.expect(1, &format!("failover a.example --to pmtpa --override {gate}@{digest}"));
-        assert!(failure["failure"]["what"].as_str().unwrap().contains("cannot be overridden"), "{failure:#}");
+        let done = home.cli(&format!("failover a.example --to pmtpa --override {gate}@{digest}"));
+        assert!(done.code == 2 && done.stderr.contains("cannot be overridden"), "{done:?}");
     }
     assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams");
 }

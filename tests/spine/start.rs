@@ -108,6 +108,24 @@ fn root_is_given_up() {
     }
 }
 
+/// A slip of the pen in `state_dir` gives nothing away.
+#[test]
+fn a_directory_that_is_not_state_is_not_given_away() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("this test needs root");
+    }
+    let home = home();
+    home.edit("understudy.toml", "workers = 1", "workers = 1\nuser = 'nobody'");
+    std::fs::create_dir(home.path("var")).unwrap();
+    home.write("var/important", "");
+    std::fs::set_permissions(home.path("var"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let failed = home.serve_in_vain();
+    assert!(failed.json["failure"]["what"].as_str().unwrap().contains("important"), "{failed:?}");
+    for path in ["var", "var/important"] {
+        assert_eq!(home.path(path).metadata().unwrap().uid(), 0, "{path}");
+    }
+}
+
 #[test]
 fn a_group_may_be_let_in() {
     let group = nix::unistd::Group::from_gid(nix::unistd::getegid()).unwrap().unwrap();

@@ -54,3 +54,20 @@ fn a_full_disk_publishes_nothing_and_room_again_is_enough() {
     assert_eq!(daemon.data("note.a.example", RrType::TXT), [b"\x03two"]);
     assert_eq!(run(0, "status")["zones"][0]["content"]["state"], "loaded");
 }
+
+/// What would be written to a directory that is gone would be lost with the process: it is refused, not published.
+#[test]
+fn a_state_directory_that_was_taken_away_publishes_nothing() {
+    let home = home();
+    let daemon = home.serve();
+    std::fs::rename(home.path("var/understudy.lock"), home.path("lock")).unwrap();
+    let failed = home.expect(1, "failover a.example --to pmtpa");
+    assert!(failed["failure"]["what"].as_str().unwrap().contains("removed or replaced"), "{failed:#}");
+    assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams");
+    assert_eq!(daemon.serial("a.example"), 100);
+    assert_eq!(home.expect(0, "status")["last_failover"]["ok"], false);
+    home.edit("common.zone", "note IN TXT one", "note IN TXT two");
+    assert_eq!(home.expect(1, "reload")["zones"][0]["outcome"], "not_published");
+    std::fs::rename(home.path("lock"), home.path("var/understudy.lock")).unwrap();
+    home.expect(0, "failover a.example --to pmtpa");
+}

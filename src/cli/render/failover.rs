@@ -11,7 +11,8 @@ impl Report for FailoverReport {
     fn text(&self) -> String {
         let mut text = self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
-        if !self.diff.is_empty() {
+        // Where nothing moves, what differs is an edit that a reload would take.
+        if !self.diff.is_empty() && self.outcome != FailoverOutcome::NothingToDo {
             text += match self.dry_run {
                 true => "\nRecords that would go (-) and come (+):\n",
                 false => "\nRecords that go (-) and come (+):\n",
