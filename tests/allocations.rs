@@ -12,7 +12,6 @@ use understudy::snapshot::sought::Sought;
 use understudy::time::Timestamp;
 
 #[path = "support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 
 use support::{engine, mix};

@@ -10,13 +10,18 @@ use crate::serving::content::SiteContent;
 use crate::time::Timestamp;
 use crate::zone::rrsets::Zone;
 
-/// Judges the signatures of what is new: each verifies, and outlives the change.
+/// Judges the signatures of what is new: each verifies, and outlives the change. What is published for the first time
+/// is only warned of: resolvers that do not validate get answers, where there would be none.
 pub fn signatures(change: Change<'_>) -> Finding {
     let mut found = Found::default();
-    let mut signed = 0;
-    for pair in change.pairs().iter().filter(|pair| pair.after.site.snapshot.is_signed()) {
-        signed += 1;
-        found.look(pair.after.site, change.now);
+    let first = change.zone_before().is_none();
+    let new: Vec<&SiteContent> = match change.zone_after().filter(|_| first) {
+        Some(zone) => zone.routing.sites_in_use().into_iter().map(|site| zone.content.site(site)).collect(),
+        None => change.pairs().iter().map(|pair| pair.after.site).collect(),
+    };
+    let signed: Vec<&SiteContent> = new.into_iter().filter(|site| site.snapshot.is_signed()).collect();
+    for site in &signed {
+        found.look(site, change.now);
     }
     let Found { wrong, soon, ends } = found;
     let ends = ends.map(|ends| format!("; the first {ends}")).unwrap_or_default();
@@ -32,12 +37,14 @@ pub fn signatures(change: Change<'_>) -> Finding {
         let faults = counted(wrong.len(), "fault");
         let reason = format!("resolvers that validate would not accept this zone for long: {faults}{ends}");
         let remedy = "sign the zone anew and reload; `understudy check` shows whether that mends it";
-        return finding(Verdict::Block, reason, remedy, wrong);
+        let verdict = if first { Verdict::Warn } else { Verdict::Block };
+        return finding(verdict, reason, remedy, wrong);
     }
     if !soon.is_empty() {
         return finding(Verdict::Warn, format!("signatures end soon{ends}"), "sign the zone anew before that", soon);
     }
-    let reason = if signed == 0 { "what is new is not signed" } else { "all signatures verify and outlive the change" };
+    let reason =
+        if signed.is_empty() { "what is new is not signed" } else { "all signatures verify and outlive the change" };
     Finding::pass(id::SIGNATURES, change.origin, reason)
 }
 

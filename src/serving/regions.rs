@@ -12,7 +12,7 @@ pub struct RegionId(pub u16);
 pub const DEFAULT: &str = "default";
 
 /// All regions, ready to be asked for one client: address ranges that do not overlap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Regions {
     names: Vec<String>,
     v4: Ranges,
@@ -22,6 +22,13 @@ pub struct Regions {
 /// Where each range begins, sorted, and whose it is; a range ends where the next begins.
 #[derive(Clone, Debug, Default)]
 struct Ranges(Vec<(u128, RegionId)>);
+
+impl Default for Regions {
+    /// Everybody is in the default region.
+    fn default() -> Regions {
+        Regions::new(&[])
+    }
+}
 
 impl Regions {
     /// From the regions as they are configured. Where networks lie in one another, the longer prefix wins.

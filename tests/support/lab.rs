@@ -123,9 +123,15 @@ impl Server {
 
     /// NSD, without rate limiting.
     pub fn nsd(zones: &[ZoneFile]) -> Server {
+        Server::nsd_on(zones, &[])
+    }
+
+    /// The same on more addresses, with `@` before the port.
+    pub fn nsd_on(zones: &[ZoneFile], more: &[&str]) -> Server {
+        let more: String = more.iter().map(|address| format!(" ip-address: {address}\n")).collect();
         let config = |dir: &Path, port: u16| {
             let mut text = format!(
-                "server:\n ip-address: 127.0.0.1@{port}\n username: \"\"\n chroot: \"\"\n zonesdir: \"{dir}\"\n \
+                "server:\n ip-address: 127.0.0.1@{port}\n{more} username: \"\"\n chroot: \"\"\n zonesdir: \"{dir}\"\n \
                  database: \"\"\n pidfile: \"{dir}/nsd.pid\"\n xfrdfile: \"\"\n xfrdir: \"{dir}\"\n \
                  zonelistfile: \"{dir}/zone.list\"\n cookie-secret-file: \"{dir}/cookies\"\n server-count: 1\n \
                  minimal-responses: no\n round-robin: no\n ipv4-edns-size: 1232\n rrl-ratelimit: 0\n \
@@ -142,11 +148,12 @@ impl Server {
 
     /// Knot DNS, without rate limiting.
     pub fn knot(zones: &[ZoneFile]) -> Server {
-        Server::knot_on(zones, "")
+        Server::knot_on(zones, &[])
     }
 
-    /// The same on more addresses, each with a comma in front and `@` before the port.
-    pub fn knot_on(zones: &[ZoneFile], more: &str) -> Server {
+    /// The same on more addresses, with `@` before the port.
+    pub fn knot_on(zones: &[ZoneFile], more: &[&str]) -> Server {
+        let more: String = more.iter().map(|address| format!(", {address}")).collect();
         let config = |dir: &Path, port: u16| {
             let mut text = format!(
                 "server:\n  rundir: \"{dir}\"\n  listen: [ 127.0.0.1@{port}{more} ]\n  udp-workers: 1\n  tcp-workers: 1\n  \
