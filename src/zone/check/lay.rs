@@ -50,14 +50,15 @@ pub(super) enum Target<'a> {
 impl<'a> Lay<'a> {
     pub fn of(zone: &'a Zone) -> Lay<'a> {
         let origin = zone.origin();
-        let owners = |rtype| zone.rrsets().filter(move |set| set.rtype == rtype).map(|set| set.owner);
-        Lay {
-            zone,
-            origin,
-            owners: Index::of(zone),
-            delegations: owners(RrType::NS).filter(|owner| owner.is_below(origin)).collect(),
-            dnames: owners(RrType::DNAME).filter(|owner| owner.is_at_or_below(origin)).collect(),
+        let (mut delegations, mut dnames) = (HashSet::default(), HashSet::default());
+        for set in zone.rrsets() {
+            match set.rtype {
+                RrType::NS if set.owner.is_below(origin) => delegations.insert(set.owner),
+                RrType::DNAME if set.owner.is_at_or_below(origin) => dnames.insert(set.owner),
+                _ => continue,
+            };
         }
+        Lay { zone, origin, owners: Index::of(zone), delegations, dnames }
     }
 
     /// The delegations, in order.

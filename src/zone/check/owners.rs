@@ -131,6 +131,9 @@ fn unequal_ttls<'a>(set: Rrset<'a>, findings: &mut Findings<'a>) {
 fn long_ttls<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
     let long = || lay.zone.rrsets().filter(|set| set.ttl > limits.max_ttl && lay.holds(set.owner));
     let count = long().count();
+    if count == 0 {
+        return;
+    }
     // Mostly one `$TTL` is the cause: one finding, at the longest.
     let Some(set) =
         long().max_by(|a, b| a.ttl.cmp(&b.ttl).then(first(*b).map(|r| r.place).cmp(&first(*a).map(|r| r.place))))
