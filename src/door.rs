@@ -2,7 +2,7 @@
 //!
 //! [`Verified`] has no public constructor. What was judged is what is published: the same `Arc`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -38,6 +38,8 @@ pub struct Candidate {
     after: Arc<Serving>,
     loads: Vec<Finding>,
     now: Timestamp,
+    /// What the gates find, once they were asked: a candidate is immutable, so they find that for good.
+    findings: OnceLock<Vec<Finding>>,
 }
 
 /// A change that may be published.
@@ -100,13 +102,13 @@ impl Candidate {
             ZoneServing { content, routing, serial }
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads, now }
+        Candidate { before, after, loads, now, findings: OnceLock::new() }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
     pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
         let candidate = Candidate::new(before, proposals, now);
-        Candidate { after: Arc::new(candidate.after.at_generation(generation)), ..candidate }
+        Candidate { after: Arc::new(candidate.after.at_generation(generation)), findings: OnceLock::new(), ..candidate }
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
@@ -125,7 +127,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads], now }
+        Candidate { before, after, loads: vec![loads], now, findings: OnceLock::new() }
     }
 
     /// What is served now, and what would be.
@@ -170,7 +172,11 @@ impl Candidate {
     }
 
     /// What every gate finds.
-    pub fn judge(&self) -> Vec<Finding> {
+    pub fn judge(&self) -> &[Finding] {
+        self.findings.get_or_init(|| self.ask_gates())
+    }
+
+    fn ask_gates(&self) -> Vec<Finding> {
         let gates = [
             gate::serials::judge,
             gate::vanish::judge,
@@ -185,7 +191,7 @@ impl Candidate {
 
     /// Lets the candidate through if no gate stops it but those that are overridden.
     pub fn verify(self, overrides: &[Override]) -> Result<Verified, Refused> {
-        let findings = self.judge();
+        let findings = self.judge().to_vec();
         if findings.iter().any(|finding| stops(finding, overrides)) {
             return Err(Refused { findings });
         }

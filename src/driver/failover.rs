@@ -118,7 +118,7 @@ impl Driver {
         let proposal = Proposal { content, routing, loads, restored: None };
         let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now());
         let plan = candidate.digest();
-        let mut findings = candidate.judge();
+        let mut findings = candidate.judge().to_vec();
         findings.extend(freshness(origin, plan, order.plan.as_deref()));
         let mut report = FailedOver {
             origin: origin.clone(),
@@ -163,6 +163,7 @@ impl Driver {
         } });
         let cause = Cause { actor: actor.clone(), reason: order.reason.clone(), event };
         let generation = self.publish(&verified, vec![(origin.clone(), texts)], cause)?;
+        self.tidy();
         let confirmed = self.confirm(origin);
         Ok(FailoverOutcome::Done { generation, serial: self.serial_of(origin), confirmed })
     }

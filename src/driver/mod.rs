@@ -8,6 +8,8 @@ pub mod publish;
 pub mod reload;
 pub mod restore;
 pub mod setup;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -115,12 +115,15 @@ impl Driver {
         for Publication { zone, generation, serial, routing, live, .. } in entry.publications {
             self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
-        // What is not referred to any more only takes room: that it could not be removed now is no reason to fail.
+        Ok(generation)
+    }
+
+    /// Removes texts that nothing refers to any more. They only take room: that it can't be done now is no failure.
+    pub(super) fn tidy(&self) {
         let texts = self.store.texts();
         if let Err(error) = texts.release(HOLDER).and_then(|()| texts.prune()) {
             tracing::warn!(%error, "texts that nothing refers to any more could not be removed");
         }
-        Ok(generation)
     }
 
     /// What the journal is to say of one zone of a change.

@@ -110,6 +110,9 @@ impl Driver {
             reloaded.push(Reloaded { origin: spec.origin.clone(), outcome });
         }
         self.publish_first(first, &mut reloaded, actor);
+        if reloaded.iter().any(|zone| !matches!(zone.outcome, ReloadOutcome::Unchanged)) {
+            self.tidy();
+        }
         for zone in &reloaded {
             self.health.insert(zone.origin.clone(), zone.health());
         }

@@ -68,7 +68,7 @@ fn moved(before: &Arc<Serving>, origin: &str, routed: &[u16]) -> Vec<Finding> {
     routing.sites = routed.iter().map(|site| SiteId(*site)).collect();
     let loads = Finding::pass(id::LOADS, origin.as_ref(), "");
     let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-    Candidate::new(Arc::clone(before), vec![proposal], Timestamp::default()).judge()
+    Candidate::new(Arc::clone(before), vec![proposal], Timestamp::default()).judge().to_vec()
 }
 
 /// What one gate named, without the zone's name and the site's; nothing if it passes.
@@ -299,7 +299,8 @@ fn names_that_an_edit_removes_are_counted_as_clients_see_them() {
     ] {
         let serving = served(vec![zone("x.example", &[("a", &before)], &[0, 0, 0], &[])]);
         let edited = zone("x.example", &[("a", &after)], &[0, 0, 0], &[]);
-        let findings = Candidate::new(serving, vec![edited], Timestamp::default()).judge();
+        let candidate = Candidate::new(serving, vec![edited], Timestamp::default());
+        let findings = candidate.judge();
         let blast = findings.iter().find(|finding| finding.gate == id::BLAST_RADIUS).unwrap();
         assert_eq!((blast.items.len(), blast.verdict.stops()), (count, stops), "{before}\n→\n{after}{blast:#?}");
     }
@@ -318,7 +319,8 @@ fn types_that_an_edit_removes_are_told_and_do_not_count_as_names() {
     ] {
         let serving = served(vec![zone("x.example", &[("a", before)], &[0, 0, 0], &[])]);
         let edited = zone("x.example", &[("a", after)], &[0, 0, 0], &[]);
-        let findings = Candidate::new(serving, vec![edited], Timestamp::default()).judge();
+        let candidate = Candidate::new(serving, vec![edited], Timestamp::default());
+        let findings = candidate.judge();
         let blast = findings.iter().find(|finding| finding.gate == id::BLAST_RADIUS).unwrap();
         let told: Vec<String> = blast.items.iter().map(|item| item.replace(".x.example. ", " ")).collect();
         assert_eq!(told, items, "{before}\n→\n{after}");

@@ -189,6 +189,15 @@ mod tests {
     }
 
     #[test]
+    fn who_is_proven_is_never_limited() {
+        let mut limiter = limiter(1, 0, 64);
+        let source = "192.0.2.1".parse().unwrap();
+        let sent = |limiter: &mut Limiter, proven| limiter.judge(7, source, &answer(3), || proven) == Verdict::Send;
+        assert!(sent(&mut limiter, false) && !sent(&mut limiter, false));
+        assert!(sent(&mut limiter, true) && !sent(&mut limiter, false) && sent(&mut limiter, true));
+    }
+
+    #[test]
     fn a_flood_from_everywhere_leaves_the_table_as_large_as_it_was() {
         let mut limiter = limiter(10, 0, 64);
         for network in 0..100_000u32 {

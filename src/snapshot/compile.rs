@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::denial::{Denial, Hashed, hash_of_owner, parameters};
+use super::denial::{Denial, Hashed};
 use super::node::{Arena, Flags, Link, SetParts};
 use super::sought::{HashKey, Sought};
 use super::{Snapshot, Table};
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
 use crate::time::Ttl;
+use crate::zone::nsec3::{Hash, Parameters, hash_of_owner};
 use crate::zone::rrsets::{Owner, Rrset, Zone};
 
 /// Types whose data hold names that may be compressed (RFC 3597 §4): octets in front of the first, number of names.
@@ -120,7 +121,7 @@ struct Compiler<'z> {
     /// Nodes with an NSEC record, in canonical order.
     nsec: Vec<u32>,
     /// Nodes with an NSEC3 record, by the hash that their owners tell.
-    nsec3: Vec<([u8; 20], u32)>,
+    nsec3: Vec<(Hash, u32)>,
 }
 
 struct OpenLink<'z> {
@@ -200,7 +201,7 @@ impl<'z> Compiler<'z> {
     }
 
     fn take_denial(&mut self) -> Denial {
-        match parameters(self.zone) {
+        match Parameters::of(self.zone) {
             Some(parameters) if !self.nsec3.is_empty() => {
                 Denial::Nsec3(Hashed::new(parameters, std::mem::take(&mut self.nsec3)))
             }

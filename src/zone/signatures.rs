@@ -1,5 +1,6 @@
-//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1)? Computed when a zone is read, and remembered by RRset, so
-//! that nobody waits for it when traffic has to move.
+//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1), and do its proofs hold together? Computed when a zone is
+//! read, and remembered by RRset, so that nobody waits for it when traffic has to move. What the clock makes of them is
+//! said at the time ([`Signatures::standing`]).
 
 use std::collections::HashSet;
 
@@ -14,8 +15,8 @@ use crate::digest::Digest;
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
 use crate::time::{Timestamp, Ttl};
-use crate::zone::rdata;
 use crate::zone::rrsets::{Owner, Rrset, Zone};
+use crate::zone::{chain, rdata};
 
 /// What a zone's signatures are worth, whatever the time is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,6 +121,7 @@ impl Signatures {
                 found.judge(zone, owner, set, &keys, former);
             }
         }
+        found.problems.extend(chain::problems(zone));
         found.problems.sort();
         found
     }

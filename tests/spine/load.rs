@@ -54,8 +54,10 @@ fn answers(daemon: &Daemon, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn nothing_is_lost_and_nothing_is_missing_through_a_hundred_changes() {
+fn blast_nothing_is_lost_and_nothing_is_missing_through_a_hundred_changes() {
     let home = home();
+    // Room for a second or two of queries, should the machine give the processor to others for so long.
+    home.edit("understudy.toml", "workers = 1", "workers = 4");
     let daemon = home.serve();
     let questions =
         [("www", RrType::A), ("www", RrType::AAAA), ("direct", RrType::A), ("note", RrType::TXT), ("mx", RrType::A)];
@@ -74,10 +76,12 @@ fn nothing_is_lost_and_nothing_is_missing_through_a_hundred_changes() {
     assert_eq!(right.iter().map(HashSet::len).collect::<Vec<_>>(), [2, 2, 2, 2, 1]);
 
     let blast = Blast { target: daemon.address, rate: RATE, queries, rounds: 8 };
-    let before = daemon.overflowed();
+    // Rounds that were void do not count here, either.
+    let mut before = 0;
     let outcome = blast.run(
         |query, answer| right[query].contains(&answer[2..]),
         |_| {
+            before = daemon.overflowed();
             for change in 0..CHANGES / 2 {
                 edit(&home, ["two", "one"][change % 2]);
                 fail_over(&home, ["pmtpa", "knams"][change % 2]);

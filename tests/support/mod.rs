@@ -10,6 +10,7 @@ pub mod corpus_signed;
 pub mod daemon;
 pub mod dns;
 pub mod engine;
+pub mod fuzz;
 pub mod generate;
 pub mod lab;
 pub mod message;
