@@ -35,7 +35,7 @@ enum Allowed {
 #[rustfmt::skip]
 const PURE_STD: Allowed = Allowed::Only(&[
     "any", "array", "ascii", "borrow", "boxed", "char", "cmp", "convert", "default", "error", "fmt", "iter", "marker",
-    "mem", "num", "ops", "option", "ptr::eq", "rc", "result", "slice", "str", "string", "vec",
+    "mem", "num", "ops", "option", "rc", "result", "slice", "str", "string", "vec",
     // Without `RandomState`, by either path.
     "collections::BTreeMap", "collections::BTreeSet", "collections::BinaryHeap", "collections::HashMap",
     "collections::HashSet", "collections::VecDeque", "collections::btree_map", "collections::hash_map::Entry",
