@@ -158,8 +158,14 @@ const ROWS: &[Row] = &[
         "www.example. A: there is no signature",
         false,
     ),
-    ("expired", |s, m| signed_between(s, m, "20200101000000", "20200201000000"), Verdict::Block, "ends in -", false),
-    ("not valid yet", |s, m| signed_between(s, m, "now+86400", "now+864000"), Verdict::Block, "not valid yet", false),
+    ("expired", |s, m| signed_between(s, m, "20200101000000", "20200201000000"), Verdict::Block, "ended ", false),
+    (
+        "not valid yet",
+        |s, m| signed_between(s, m, "now+86400", "now+864000"),
+        Verdict::Block,
+        "not valid before",
+        false,
+    ),
     ("soon to end", |s, m| signed_between(s, m, "now-3600", "now+86400"), Verdict::Warn, "ends in", true),
     ("too soon to end", |s, m| signed_between(s, m, "now-3600", "now+1800"), Verdict::Block, "ends in", true),
     (

@@ -1,5 +1,6 @@
-//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1), and do its proofs hold together? Computed when a zone is read, and remembered by RRset, so
-//! that nobody waits for it when traffic has to move.
+//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1), and do its proofs hold together? Computed when a zone is
+//! read, and remembered by RRset, so that nobody waits for it when traffic has to move. What the clock makes of them is
+//! said at the time ([`Signatures::standing`]).
 
 use std::collections::HashSet;
 
