@@ -2,7 +2,7 @@
 //!
 //! [`Verified`] has no public constructor. What was judged is what is published: the same `Arc`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -10,9 +10,12 @@ use crate::gate::{self, Change, Finding, id};
 use crate::name::NameRef;
 use crate::serial::Serial;
 use crate::serving::content::Content;
+use crate::serving::notes::Notes;
 use crate::serving::regions::RegionId;
-use crate::serving::{Routing, Serving, ZoneServing};
+use crate::serving::{Routing, Serving, Settings, ZoneServing};
 use crate::time::Timestamp;
+use crate::zone::diff::diff;
+use crate::zone::rrsets::Rrset;
 
 /// What is to become of one zone.
 #[derive(Clone, Debug)]
@@ -23,7 +26,8 @@ pub struct Proposal {
     pub routing: Routing,
     /// What reading and checking the texts found, as a gate's finding.
     pub loads: Finding,
-    /// The serial that was published for this very content and routing before a restart.
+    /// The serial to publish for a zone that is not served now but once was: the one of this very content and routing
+    /// before a restart, or one above it. None: what follows from what is served.
     pub restored: Option<Serial>,
 }
 
@@ -34,6 +38,8 @@ pub struct Candidate {
     after: Arc<Serving>,
     loads: Vec<Finding>,
     now: Timestamp,
+    /// What the gates find, once they were asked: a candidate is immutable, so they find that for good.
+    findings: OnceLock<Vec<Finding>>,
 }
 
 /// A change that may be published.
@@ -83,6 +89,26 @@ impl Override {
     }
 }
 
+/// A word of an operator that covers nothing: what was shown is not what is found now, or it is mistyped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}@{} covers nothing that stops this now", .word.gate, .word.digest)]
+pub struct Idle {
+    /// The word.
+    pub word: Override,
+    /// What does stop it now: gate and digest as they would be typed, and why.
+    pub stopping: Vec<String>,
+}
+
+impl Idle {
+    /// The first of `words` that covers none of the findings that stop a change.
+    pub fn among(words: &[Override], findings: &[Finding]) -> Option<Idle> {
+        let stopping = || findings.iter().filter(|finding| finding.verdict.stops());
+        let word = words.iter().find(|word| !stopping().any(|finding| word.covers(finding)))?.clone();
+        let told = |found: &Finding| format!("{}@{} ({})", found.gate, found.digest().short(), found.reason);
+        Some(Idle { word, stopping: stopping().map(told).collect() })
+    }
+}
+
 impl Candidate {
     /// What `before` would be with the proposals, one a zone. A serial is the text's where secondaries would take it,
     /// else the one after the last (RFC 1982).
@@ -96,13 +122,13 @@ impl Candidate {
             ZoneServing { content, routing, serial }
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads, now }
+        Candidate { before, after, loads, now, findings: OnceLock::new() }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
     pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
         let candidate = Candidate::new(before, proposals, now);
-        Candidate { after: Arc::new(candidate.after.at_generation(generation)), ..candidate }
+        Candidate { after: Arc::new(candidate.after.at_generation(generation)), findings: OnceLock::new(), ..candidate }
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
@@ -121,7 +147,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads], now }
+        Candidate { before, after, loads: vec![loads], now, findings: OnceLock::new() }
     }
 
     /// What is served now, and what would be.
@@ -139,26 +165,38 @@ impl Candidate {
         })
     }
 
-    /// What tells this plan from any other: the zones, their routing before and after, and every RRset that some region
-    /// is or would be answered from.
+    /// What tells this plan from any other: the regions that move, from where and to where and when they last did, and
+    /// every RRset that is answered otherwise afterwards. A change of anything else leaves the plan what it is.
     pub fn digest(&self) -> Digest {
         let mut parts: Vec<Vec<u8>> = Vec::new();
         for change in self.changes() {
             parts.push(change.origin.as_wire().to_ascii_lowercase());
-            for zone in [change.zone_before(), change.zone_after()].into_iter().flatten() {
-                parts.push(zone.routing.revision.to_be_bytes().into());
-                parts.extend(zone.routing.sites.iter().map(|site| site.0.to_be_bytes().to_vec()));
+            if let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) {
+                for (region, name) in change.after.regions.iter() {
+                    let sites =
+                        [before, after].map(|zone| zone.content.site(zone.routing.site(region)).name.as_bytes());
+                    if sites[0] != sites[1] {
+                        parts.extend([name.as_bytes(), sites[0], sites[1]].map(<[u8]>::to_vec));
+                        parts.push(before.routing.moved(region).to_be_bytes().to_vec());
+                    }
+                }
             }
             for pair in change.pairs() {
-                parts.push(pair.before.site.zone.digest().as_bytes().to_vec());
-                parts.push(pair.after.site.zone.digest().as_bytes().to_vec());
+                for difference in diff(&pair.before.site.zone, &pair.after.site.zone) {
+                    let digests = [difference.before, difference.after].map(|set| set.map(Rrset::digest));
+                    parts.extend(digests.map(|digest| digest.map_or(Vec::new(), |digest| digest.as_bytes().to_vec())));
+                }
             }
         }
         Digest::of_parts(parts)
     }
 
     /// What every gate finds.
-    pub fn judge(&self) -> Vec<Finding> {
+    pub fn judge(&self) -> &[Finding] {
+        self.findings.get_or_init(|| self.ask_gates())
+    }
+
+    fn ask_gates(&self) -> Vec<Finding> {
         let gates = [
             gate::serials::judge,
             gate::vanish::judge,
@@ -173,7 +211,7 @@ impl Candidate {
 
     /// Lets the candidate through if no gate stops it but those that are overridden.
     pub fn verify(self, overrides: &[Override]) -> Result<Verified, Refused> {
-        let findings = self.judge();
+        let findings = self.judge().to_vec();
         if findings.iter().any(|finding| stops(finding, overrides)) {
             return Err(Refused { findings });
         }
@@ -187,6 +225,12 @@ pub fn stops(finding: &Finding, overrides: &[Override]) -> bool {
 }
 
 impl Verified {
+    /// What is served, the same zones in the same generation, with other settings and notes: they change how answers are
+    /// given and what is said about them, never what a zone answers.
+    pub fn in_manner(serving: &Serving, settings: Settings, notes: Notes) -> Verified {
+        Verified { serving: Arc::new(serving.with_manner(settings, notes)), findings: Vec::new() }
+    }
+
     /// What is to be served.
     pub fn serving(&self) -> &Arc<Serving> {
         &self.serving
@@ -198,9 +242,14 @@ impl Verified {
     }
 }
 
+/// The serial that a zone's text asks for: that of the site which everybody else is answered from.
+pub fn wanted_serial(content: &Content, routing: &Routing) -> Serial {
+    content.site(routing.site(RegionId::default())).zone.soa().map_or(Serial(0), |soa| soa.serial)
+}
+
 /// The serial to publish: it rises when some region is answered differently, and only then.
 fn next_serial(before: Option<&ZoneServing>, after: &Content, routing: &Routing) -> Serial {
-    let wanted = after.site(routing.site(RegionId::default())).zone.soa().map_or(Serial(0), |soa| soa.serial);
+    let wanted = wanted_serial(after, routing);
     let Some(before) = before else { return wanted };
     if after.site(routing.site(RegionId::default())).snapshot.is_signed() {
         return wanted; // The signer's, whatever it is: a gate says whether it will do.

@@ -83,13 +83,13 @@ fn judge(before: Option<Arc<Serving>>, after: Content, site: u16) -> (Vec<Findin
     let key = HashKey::new([3; 16]);
     let before = before.unwrap_or_else(|| Arc::new(Serving::empty(0, key, Settings::default(), Regions::default())));
     let proposal = Proposal {
-        routing: Routing { sites: vec![SiteId(site)], revision: after.epoch },
+        routing: Routing { sites: vec![SiteId(site)], revision: after.epoch, moved: Vec::new() },
         loads: Finding::pass(id::LOADS, after.origin.as_ref(), ""),
         content: Arc::new(after),
         restored: None,
     };
     let candidate = Candidate::new(before, vec![proposal], now());
-    let findings = candidate.judge();
+    let findings = candidate.judge().to_vec();
     (findings, candidate.verify(&[]).ok().map(|verified| verified.serving().clone()))
 }
 
@@ -165,8 +165,14 @@ const ROWS: &[Row] = &[
         "www.example. A: there is no signature",
         false,
     ),
-    ("expired", |s, m| signed_between(s, m, "20200101000000", "20200201000000"), Verdict::Block, "ends in -", false),
-    ("not valid yet", |s, m| signed_between(s, m, "now+86400", "now+864000"), Verdict::Block, "not valid yet", false),
+    ("expired", |s, m| signed_between(s, m, "20200101000000", "20200201000000"), Verdict::Block, "ended ", false),
+    (
+        "not valid yet",
+        |s, m| signed_between(s, m, "now+86400", "now+864000"),
+        Verdict::Block,
+        "not valid before",
+        false,
+    ),
     ("soon to end", |s, m| signed_between(s, m, "now-3600", "now+86400"), Verdict::Warn, "ends in", true),
     ("too soon to end", |s, m| signed_between(s, m, "now-3600", "now+1800"), Verdict::Block, "ends in", true),
     (

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::command::{AskedOf, Question};
+use super::render::dig::Decoded;
 use crate::config::nearest::UnknownName;
 use crate::config::{Config, DEFAULT_REGION, Source, ZoneConfig, dotless};
 use crate::control::api::Failure;
@@ -31,6 +32,14 @@ pub(super) struct QueryReport {
     /// The whole message as on the wire; in JSON, in hexadecimal.
     #[serde(serialize_with = "hexadecimal")]
     pub(super) octets: Vec<u8>,
+    /// The same decoded; none if it is malformed.
+    pub(super) message: Option<Decoded>,
+}
+
+impl QueryReport {
+    pub(super) fn new(zone: String, site: String, octets: Vec<u8>) -> QueryReport {
+        QueryReport { message: Decoded::of(&octets), zone, site, octets }
+    }
 }
 
 /// Answers `question` from the zones of `source`, on the path that a server takes, with the state in memory.
@@ -39,7 +48,7 @@ pub(super) fn run(source: &Source, question: &Question) -> Result<QueryReport, F
     let zone = zone_of(&config, question)?;
     let site = site_of(&config, zone, &question.asked_of)?;
     let driver = loaded(setup_for(&config, zone, question), &zone.name)?;
-    Ok(QueryReport { zone: dotless(zone.name.as_ref()), site, octets: answer(driver.serving(), question)? })
+    Ok(QueryReport::new(dotless(zone.name.as_ref()), site, answer(driver.serving(), question)?))
 }
 
 /// The zone that holds the name: the deepest one.
@@ -75,7 +84,7 @@ fn site_of(config: &Config, zone: &ZoneConfig, asked_of: &AskedOf) -> Result<Str
 
 /// The configuration, with one region for everybody unless a client's is asked for, and the zone at the site that is.
 fn setup_for(config: &Config, zone: &ZoneConfig, question: &Question) -> Setup {
-    let mut setup = config.setup();
+    let mut setup = config.setup([0; 16]);
     if matches!(question.asked_of, AskedOf::Client(_)) {
         return setup;
     }
@@ -96,7 +105,7 @@ fn loaded(setup: Setup, wanted: &Name) -> Result<Driver, Failure> {
     let key = HashKey::new([0; 16]);
     let store = Store::open(None).map_err(|error| failed(&error))?;
     let mut driver = Driver::start(setup.clone(), store, key).map_err(|error| failed(&error))?;
-    let reloaded = driver.reload(setup, &[], &driver::daemon()).map_err(|error| failed(&error))?;
+    let reloaded = driver.reload(setup, &[], &driver::daemon());
     if driver.serving().zone(wanted.as_ref()).is_some() {
         return Ok(driver);
     }

@@ -133,6 +133,7 @@ fn wrong_command_lines_are_explained() {
         "failover wiki.example --to pmtpa --override zone.nothing-vanishes",
         "failover wiki.example --to pmtpa --override zone.nothing-vanishes@x",
         "failover wiki.example --to pmtpa --override @3f9c",
+        "failover wiki.example --to pmtpa --override zone.loads@3f9c",
         "completions cmd",
     ] {
         let error = parse(words(line)).expect_err(line);
@@ -188,6 +189,7 @@ fn failover(outcome: FailoverOutcome, findings: Vec<Finding>) -> FailoverReport 
                 after: vec!["300 IN MX 20 mx2".into(), "300 IN MX 30 mx3".into()],
             },
         ],
+        warnings: Vec::new(),
         outcome,
     }
 }
@@ -235,12 +237,22 @@ fn reloads_are_shown() {
         ReloadOutcome::Published { generation: 3, serial: 9, added: 1, removed: 0, changed: 2, findings: Vec::new() };
     let refused =
         ReloadOutcome::Refused { findings: vec![finding("zone.blast-radius", Verdict::Block, &["a.b.", "c.b."])] };
+    let accepted = ReloadOutcome::Published {
+        generation: 4,
+        serial: 10,
+        added: 0,
+        removed: 2,
+        changed: 0,
+        findings: vec![Finding { overridden: true, ..finding("zone.blast-radius", Verdict::Block, &["a.b.", "c.b."]) }],
+    };
     let kept =
         ReloadOutcome::KeptLastGood { diagnostics: vec!["c.zone:1:1: error: no SOA [no-soa]\n    try: one".into()] };
-    let good = vec![zone("a.example", ReloadOutcome::Unchanged), zone("b.example", published)];
+    let good =
+        vec![zone("a.example", ReloadOutcome::Unchanged), zone("b.example", published), zone("e.example", accepted)];
     let partly = [good.clone(), vec![zone("c.example", refused)]].concat();
     let worst = [partly.clone(), vec![zone("d.example", kept)]].concat();
-    let reports: Vec<ReloadReport> = [good, partly, worst].map(|zones| ReloadReport { zones }).into();
+    let reports: Vec<ReloadReport> =
+        [good, partly, worst].map(|zones| ReloadReport { zones, ..ReloadReport::default() }).into();
     for report in &reports {
         assert_eq!(serde_json::from_str::<ReloadReport>(&render::json(report)).unwrap(), *report);
     }
@@ -269,6 +281,14 @@ fn status_fits_a_terminal() {
         listeners: (1..6).map(|n| format!("192.0.2.{n}:53").parse().unwrap()).collect(),
         zones: vec![
             zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
+            zone(
+                "edit.example",
+                Some(7),
+                &[("default", "main")],
+                ContentStatus::RefusedEdit {
+                    diagnostics: vec!["zone.blast-radius [3f9c21aa]: too many names go".into()],
+                },
+            ),
             zone("split.example", Some(u32::MAX), &split, ContentStatus::LastGood { diagnostics: diagnostics() }),
             zone(
                 "a-name-that-is-much-too-long-for-its-column.wiki.example",
@@ -277,11 +297,12 @@ fn status_fits_a_terminal() {
                 ContentStatus::Broken { diagnostics: diagnostics() },
             ),
         ],
-        last_reload: Some(LastReload {
-            at: Timestamp(1_796_000_000_000),
-            ok: false,
-            summary: "1 zone is broken".into(),
+        last_failover: Some(LastAct {
+            at: Timestamp(1_796_000_060_000),
+            ok: true,
+            summary: "wiki.example to pmtpa: done".into(),
         }),
+        last_reload: Some(LastAct { at: Timestamp(1_796_000_000_000), ok: false, summary: "1 zone is broken".into() }),
     };
     let text = report.text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -304,6 +325,6 @@ fn answers_are_shown_as_dig_does() {
     message.add_additional(Record::from_rdata(target, 60, RData::TXT(TXT::new(vec!["a b".into(), "c\"d".into()]))));
     message.set_edns(Edns::new());
     let octets = message.to_vec().unwrap();
-    let report = query::QueryReport { zone: "wiki.example".into(), site: "knams".into(), octets };
+    let report = query::QueryReport::new("wiki.example".into(), "knams".into(), octets);
     insta::assert_snapshot!("dig", report.text());
 }

@@ -6,6 +6,7 @@
 pub mod nearest;
 mod page;
 pub mod problem;
+pub mod protocol;
 mod read;
 mod setup;
 pub mod source;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use crate::name::{Name, NameRef};
 use crate::net::Region;
+use crate::serve::rrl::RateLimit;
 use crate::time::Ttl;
 use nearest::UnknownName;
 
@@ -70,6 +72,16 @@ pub struct Server {
     pub udp_payload: u16,
     /// The limits of TCP.
     pub tcp: TcpLimits,
+    /// Which server of several this is, told to who asks (NSID, `id.server`, `hostname.bind`); none: it isn't told.
+    pub identity: Option<String>,
+    /// Whether the version is told to who asks (`version.bind`, `version.server`).
+    pub show_version: bool,
+    /// DNS cookies.
+    pub cookies: protocol::Cookies,
+    /// Encrypted transports; none: there are none.
+    pub encrypted: Option<protocol::Encrypted>,
+    /// How answers over UDP are limited; none: they are not.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl Default for Server {
@@ -81,6 +93,11 @@ impl Default for Server {
             group: None,
             udp_payload: 1232,
             tcp: TcpLimits::default(),
+            identity: None,
+            show_version: false,
+            cookies: protocol::Cookies::default(),
+            encrypted: None,
+            rate_limit: None,
         }
     }
 }

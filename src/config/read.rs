@@ -10,6 +10,7 @@ use toml::de::DeTable;
 
 use super::page::Page;
 use super::problem::Problems;
+use super::protocol::read_protocol;
 use super::table::{At, Table};
 use super::{Config, Control, DEFAULT_REGION, Server, TcpLimits, zone};
 use crate::net::{Network, Region};
@@ -54,14 +55,14 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
-        server: read_server(top),
+        server: read_server(top, dir),
         control: read_control(top),
         zones: zone::read_zones(top, &regions),
         regions,
     }
 }
 
-fn read_server(top: &Table<'_>) -> Server {
+fn read_server(top: &Table<'_>, dir: &Path) -> Server {
     let mut server = Server::default();
     let Some(table) = top.table("server") else { return server };
     if let Some(listen) = read_listen(&table) {
@@ -86,29 +87,17 @@ fn read_server(top: &Table<'_>) -> Server {
         server.udp_payload = octets;
     }
     if let Some(tcp) = table.table("server.tcp") {
-        server.tcp = read_tcp(&tcp);
+        server.tcp = read_limits(&tcp);
     }
+    read_protocol(&table, dir, &mut server);
     server
 }
 
 fn read_listen(table: &Table<'_>) -> Option<Vec<SocketAddr>> {
-    let found = table.strings("listen", "[\"192.0.2.1:53\", \"[2001:db8::1]:53\"]")?;
-    let mut listen: Vec<SocketAddr> = Vec::new();
-    for At { value, span } in &found.value {
-        match value.parse::<SocketAddr>() {
-            Ok(address) if address.port() != 0 && listen.contains(&address) => {
-                table.wrong(span, "listen", format!("`{address}` is listed twice"), "", "remove one of the two");
-            }
-            Ok(address) => listen.push(address),
-            Err(_) => {
-                let (what, remedy) = not_a_listener(value);
-                table.wrong(span, "listen", what, "", remedy);
-            }
-        }
-    }
-    if found.value.is_empty() {
+    let listen = read_addresses(table, "listen", "[\"192.0.2.1:53\", \"[2001:db8::1]:53\"]")?;
+    if let Some(found) = table.get("listen").filter(|found| found.get_ref().as_array().is_some_and(|a| a.is_empty())) {
         table.wrong(
-            &found.span,
+            &found.span(),
             "listen",
             "is empty",
             "nobody could ask this server anything",
@@ -116,6 +105,25 @@ fn read_listen(table: &Table<'_>) -> Option<Vec<SocketAddr>> {
         );
     }
     Some(listen)
+}
+
+/// The addresses of a key, no two alike.
+pub(super) fn read_addresses(table: &Table<'_>, name: &str, example: &str) -> Option<Vec<SocketAddr>> {
+    let found = table.strings(name, example)?;
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for At { value, span } in &found.value {
+        match value.parse::<SocketAddr>() {
+            Ok(address) if address.port() != 0 && addresses.contains(&address) => {
+                table.wrong(span, name, format!("`{address}` is listed twice"), "", "remove one of the two");
+            }
+            Ok(address) => addresses.push(address),
+            Err(_) => {
+                let (what, remedy) = not_a_listener(value);
+                table.wrong(span, name, what, "", remedy);
+            }
+        }
+    }
+    Some(addresses)
 }
 
 /// What is wrong with `text`, which is no address and port, and what to write instead.
@@ -130,7 +138,7 @@ pub(crate) fn not_a_listener(text: &str) -> (String, String) {
     (what, remedy)
 }
 
-fn read_tcp(table: &Table<'_>) -> TcpLimits {
+pub(super) fn read_limits(table: &Table<'_>) -> TcpLimits {
     let mut limits = TcpLimits::default();
     let count =
         |name, example| table.integer(name, 1..=1_000_000, example).and_then(|count| usize::try_from(count).ok());

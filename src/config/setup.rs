@@ -1,42 +1,58 @@
 //! From the configuration to the words of the driver.
 
-use super::{Config, ZoneConfig};
-use crate::driver::setup::{Setup, SiteSpec, ZoneSpec};
-use crate::serving::Settings;
+use std::path::PathBuf;
+
+use super::{Config, SiteConfig, ZoneConfig};
+use crate::driver::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
 use crate::serving::content::{BlastRadius, Policy};
+use crate::serving::cookie::{CookieKeys, CookieSecret};
+use crate::serving::{Cookies, Settings};
 
 impl Config {
-    /// What the configuration says of what is served.
-    pub fn setup(&self) -> Setup {
+    /// What the configuration says of what is served; `cookie_root` is what the keys of cookies are made from.
+    pub fn setup(&self, cookie_root: [u8; 16]) -> Setup {
         Setup {
-            zones: self.zones.iter().map(ZoneConfig::spec).collect(),
+            zones: self.zones.iter().map(|zone| self.spec(zone)).collect(),
             regions: self.regions.clone(),
-            root: self.dir.clone(),
             include_outside: self.include_outside,
-            settings: Settings { udp_payload: self.server.udp_payload },
+            settings: self.settings(cookie_root),
         }
     }
-}
 
-impl ZoneConfig {
-    fn spec(&self) -> ZoneSpec {
-        let names = usize::try_from(self.blast_radius.names).unwrap_or(usize::MAX);
+    fn settings(&self, cookie_root: [u8; 16]) -> Settings {
+        let server = &self.server;
+        let cookies = &server.cookies;
+        let secret = match cookies.secrets.first() {
+            Some(&current) => CookieSecret::Shared(CookieKeys { current, previous: cookies.secrets.get(1).copied() }),
+            None => CookieSecret::Rolled { root: cookie_root, every: cookies.rollover },
+        };
+        Settings {
+            udp_payload: server.udp_payload,
+            cookies: cookies.enabled.then_some(Cookies { secret, required: cookies.required }),
+            identity: server.identity.as_deref().map(Into::into),
+            version: server.show_version.then(|| concat!("understudy ", env!("CARGO_PKG_VERSION")).into()),
+        }
+    }
+
+    fn spec(&self, zone: &ZoneConfig) -> ZoneSpec {
+        let names = usize::try_from(zone.blast_radius.names).unwrap_or(usize::MAX);
         let first = |(region, sites): (&String, &Vec<String>)| Some((region.clone(), sites.first()?.clone()));
+        let text = |file: &PathBuf| {
+            let root = if self.dir.as_os_str().is_empty() { ".".into() } else { self.dir.clone() };
+            TextFile { root, path: file.clone() }
+        };
+        let site = |site: &SiteConfig| SiteSpec { name: site.name.clone(), file: site.file.as_ref().map(text) };
         ZoneSpec {
-            origin: self.name.clone(),
-            common: self.file.clone(),
-            sites: self
-                .sites
-                .iter()
-                .map(|site| SiteSpec { name: site.name.clone(), file: site.file.clone() })
-                .collect(),
+            origin: zone.name.clone(),
+            common: zone.file.as_ref().map(text),
+            sites: zone.sites.iter().map(site).collect(),
             policy: Policy {
-                negative_ttl: self.negative_ttl,
-                max_ttl: self.max_ttl,
-                may_vanish: self.may_vanish.clone(),
-                blast_radius: BlastRadius { percent: self.blast_radius.percent, names },
+                negative_ttl: zone.negative_ttl,
+                max_ttl: zone.max_ttl,
+                may_vanish: zone.may_vanish.clone(),
+                blast_radius: BlastRadius { percent: zone.blast_radius.percent, names },
             },
-            routes: self.routing.iter().filter_map(first).collect(),
+            routes: zone.routing.iter().filter_map(first).collect(),
         }
     }
 }

@@ -12,8 +12,29 @@ use crate::time::Ttl;
 /// Every table and the keys that it may have. Whatever is not here is unknown.
 const SCHEMA: &[(&str, &[&str])] = &[
     ("", &["version", "state_dir", "include_outside", "server", "control", "region", "zone"]),
-    ("server", &["listen", "workers", "user", "group", "udp_payload", "tcp"]),
+    (
+        "server",
+        &[
+            "listen",
+            "workers",
+            "user",
+            "group",
+            "udp_payload",
+            "tcp",
+            "identity",
+            "show_version",
+            "cookies",
+            "encrypted",
+            "rate_limit",
+        ],
+    ),
     ("server.tcp", &["connections", "per_client", "idle", "write"]),
+    ("server.cookies", &["enabled", "required", "rollover", "secrets"]),
+    (
+        "server.encrypted",
+        &["dot", "doh", "doq", "doh_path", "certificate", "key", "connections", "per_client", "idle", "write"],
+    ),
+    ("server.rate_limit", &["per_second", "window", "slip", "prefix_v4", "prefix_v6", "exempt"]),
     ("control", &["group"]),
     ("region", &["name", "networks"]),
     ("zone", &["name", "file", "site", "negative_ttl", "max_ttl", "may_vanish", "blast_radius", "routing"]),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::evidence::Verdict;
+use crate::gate::id;
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::time::Timestamp;
@@ -116,6 +117,9 @@ impl std::str::FromStr for Override {
         if gate.is_empty() {
             return Err("the gate in front of the `@` is missing".into());
         }
+        if id::FIRM.contains(&gate) {
+            return Err(format!("{gate} cannot be overridden: what it stops is wrong for certain"));
+        }
         Ok(Override { gate: gate.into(), digest: digest_prefix(digest)? })
     }
 }
@@ -158,7 +162,10 @@ pub struct StatusReport {
     /// The zones, in the order of the configuration.
     pub zones: Vec<ZoneStatus>,
     /// How the last reload went; none if there was none since the start.
-    pub last_reload: Option<LastReload>,
+    pub last_reload: Option<LastAct>,
+    /// How the last failover went, dry runs apart; none if there was none since the start.
+    #[serde(default)]
+    pub last_failover: Option<LastAct>,
 }
 
 /// How a zone stands.
@@ -196,6 +203,11 @@ pub enum ContentStatus {
         /// What is wrong with them.
         diagnostics: Vec<String>,
     },
+    /// A gate stopped them; what was served before still is.
+    RefusedEdit {
+        /// What the gate says.
+        diagnostics: Vec<String>,
+    },
     /// They can't be served, and nothing was before: queries for the zone fail.
     Broken {
         /// What is wrong with them.
@@ -203,22 +215,28 @@ pub enum ContentStatus {
     },
 }
 
-/// How a reload went.
+/// How a reload or a failover went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastReload {
+pub struct LastAct {
     /// When it ended.
     pub at: Timestamp,
-    /// Whether all was taken over, or there was nothing to take over.
+    /// Whether all of it was done, or there was nothing to do.
     pub ok: bool,
     /// The same in a few words.
     pub summary: String,
 }
 
 /// What a reload did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReloadReport {
     /// The zones, in the order of the configuration.
     pub zones: Vec<ZoneReload>,
+    /// What the configuration says otherwise now and only a restart takes over.
+    #[serde(default)]
+    pub needs_restart: Vec<String>,
+    /// What went wrong beside the zones, and undoes nothing.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// What a reload did to a zone.
@@ -263,6 +281,11 @@ pub enum ReloadOutcome {
         /// What is wrong with them.
         diagnostics: Vec<String>,
     },
+    /// The state could not be written; the former content is served on, if there is any.
+    NotPublished {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What a failover did, or would do.
@@ -282,6 +305,9 @@ pub struct FailoverReport {
     pub findings: Vec<Finding>,
     /// How the answers differ.
     pub diff: Vec<RecordDiff>,
+    /// What went wrong beside it, and undoes nothing.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: FailoverOutcome,
@@ -411,6 +437,11 @@ impl From<crate::config::SourceError> for Failure {
                 error.to_string(),
                 "understudy does not know which zones there are, nor where its state is",
                 "correct the path or its permissions, or name another file with --config",
+            ),
+            SourceError::NotUtf8 { .. } => Failure::new(
+                error.to_string(),
+                "nothing was read from it",
+                "save it as UTF-8 (`iconv -f latin1 -t utf8`), or name the right file with --config",
             ),
             SourceError::Wrong(problems) => Failure::new(problems.to_string(), "", ""),
         }

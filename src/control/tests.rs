@@ -46,6 +46,7 @@ fn status() -> StatusReport {
         generation: 3,
         listeners: vec!["[::1]:53".parse().unwrap()],
         zones: Vec::new(),
+        last_failover: None,
         last_reload: None,
     }
 }
@@ -71,10 +72,7 @@ async fn requests_reach_the_daemon_and_answers_come_back() {
         Failure::new("there is no zone `wiki.example`", "nothing was changed", "did you mean `wiki.exmaple`?");
     let table: Vec<(Request, Result<Response, Failure>)> = vec![
         (Request::Status, Ok(Response::Status(status()))),
-        (
-            Request::Reload(ReloadRequest { accept: vec!["3f9c".into()] }),
-            Ok(Response::Reload(ReloadReport { zones: Vec::new() })),
-        ),
+        (Request::Reload(ReloadRequest { accept: vec!["3f9c".into()] }), Ok(Response::Reload(ReloadReport::default()))),
         (Request::Failover(failover_request()), Err(failure)),
     ];
     for (request, answer) in table {

@@ -1,5 +1,6 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
+mod encrypted;
 mod setup;
 mod translate;
 
@@ -9,16 +10,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::cli::Serve;
 use crate::config::{Config, Source};
-use crate::control::api::{Failure, LastReload, Request, Response};
+use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
+use crate::count::counted;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
+use crate::serve::certificates::Certificates;
+use crate::serve::encrypted::EncryptedRunning;
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
 use crate::snapshot::sought::HashKey;
@@ -35,43 +39,70 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     // Sockets first: privileged ports need rights that state on disk must not have.
     let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
     let addresses = listeners.addresses();
+    let encrypted = config.server.encrypted.as_ref().map(encrypted::prepare).transpose()?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
+    // From here on a hangup no longer ends the process: the reload that it asks for comes when there is what to reload.
+    let hangup = signal(SignalKind::hangup()).map_err(plain)?;
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
-    let driver = Driver::start(config.setup(), store, hash_key()).map_err(plain)?;
+    let cookie_root = store.secret("cookies")?;
+    let driver = Driver::start(config.setup(cookie_root), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
+        cookie_root,
+        certificates: encrypted.as_ref().map(|encrypted| Arc::clone(&encrypted.certificates)),
         source: order.source,
+        config: config.clone(),
         started: Instant::now(),
         addresses: addresses.clone(),
         last_reload: None,
+        last_failover: None,
     };
     daemon.first_load(&config)?;
+    let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let signals = Signals { hangup, terminate: terminate.map_err(plain)?, interrupt: interrupt.map_err(plain)? };
     let stage = Arc::clone(daemon.driver.stage());
     let running = listeners.run(&stage).map_err(plain)?;
+    let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
     announce(order.json, &addresses, &daemon.driver);
-    let tally = runtime.block_on(daemon.run(control, running));
+    let tally = runtime.block_on(daemon.run(signals, control, running, secure));
     tracing::info!(queries = tally, "stopped");
     Ok(())
 }
 
 struct Daemon {
     driver: Driver,
+    /// What the keys of cookies are made from.
+    cookie_root: [u8; 16],
+    /// The certificate of the encrypted transports, if there are any.
+    certificates: Option<Arc<Certificates>>,
     source: Source,
+    /// What it was started with.
+    config: Config,
     started: Instant,
     addresses: Vec<SocketAddr>,
-    last_reload: Option<LastReload>,
+    last_reload: Option<LastAct>,
+    last_failover: Option<LastAct>,
+}
+
+/// What the system may ask of the daemon.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
 }
 
 impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(config.setup(), &[], &driver::daemon()).map_err(plain)?;
+        let reloaded = self.driver.reload(config.setup(self.cookie_root), &[], &driver::daemon());
         self.note_reload(&reloaded);
+        // The log says if it can't be written.
+        let _ = self.driver.record_reload(&reloaded, &[], &driver::daemon());
         for zone in &reloaded {
             report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some());
         }
@@ -87,22 +118,23 @@ impl Daemon {
     }
 
     /// Serves until a signal says to stop; returns how many queries were answered.
-    async fn run(self, control: Option<ControlSocket>, running: Running) -> u64 {
-        let (Ok(mut hangup), Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::hangup()), signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            tracing::error!("signals cannot be received: stopping");
-            return total(&running.stop());
-        };
+    async fn run(
+        self,
+        mut signals: Signals,
+        control: Option<ControlSocket>,
+        running: Running,
+        secure: Option<EncryptedRunning>,
+    ) -> u64 {
+        let stop = move || total(&running.stop()) + secure.map_or(0, |secure| total(&secure.stop()));
         let (calls, waiting) = mpsc::channel(WAITING);
         let served = control.map(|control| tokio::spawn(control.serve(calls.clone())));
         let (reloads, asked) = mpsc::channel(1);
         let worker = std::thread::Builder::new().name("driver".into()).spawn(move || self.work(waiting, asked));
         loop {
             tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                got = hangup.recv() => wake(got, &reloads),
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+                got = signals.hangup.recv() => wake(got, &reloads),
             }
         }
         if let Some(served) = served {
@@ -110,7 +142,7 @@ impl Daemon {
         }
         // The driver finishes what it is doing; what waits behind that is told that the daemon stops.
         drop((calls, reloads));
-        let queries = tokio::task::spawn_blocking(move || total(&running.stop())).await.unwrap_or(0);
+        let queries = tokio::task::spawn_blocking(stop).await.unwrap_or(0);
         if let Ok(worker) = worker {
             let _ = tokio::task::spawn_blocking(move || worker.join()).await;
         }
@@ -145,31 +177,75 @@ impl Daemon {
         };
         match &call.request {
             Request::Status => Ok(Response::Status(self.status())),
-            Request::Reload(request) => {
-                let reloaded = self.reload(&request.accept, &actor)?;
-                Ok(Response::Reload(translate::reload(reloaded)))
-            }
+            Request::Reload(request) => self.reload(&request.accept, &actor).map(Taken::report).map(Response::Reload),
             Request::Failover(request) => {
-                let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-                let order = translate::order(request)?;
-                let report = self.driver.fail_over(&origin, &order, &actor).map_err(failed)?;
-                Ok(Response::Failover(translate::failover(report, &order)?))
+                let result = self.fail_over(request, &actor);
+                if !request.dry_run {
+                    let (ok, summary) = translate::in_short(request, &result);
+                    self.last_failover = Some(LastAct { at: driver::now(), ok, summary });
+                }
+                result.map(Response::Failover)
             }
         }
     }
 
-    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, Failure> {
+    fn fail_over(&mut self, request: &FailoverRequest, actor: &Actor) -> Result<FailoverReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let order = translate::order(request)?;
+        let report = self.driver.fail_over(&origin, &order, actor).map_err(failed)?;
+        translate::failover(report, &order)
+    }
+
+    /// Takes over the configuration and the files.
+    fn reload(&mut self, accept: &[String], actor: &Actor) -> Result<Taken, Failure> {
         // A configuration with errors changes nothing: the last good one stays, never defaults.
-        let config = self.source.load()?;
-        let reloaded = self.driver.reload(config.setup(), accept, actor).map_err(failed)?;
+        let config = self.source.load().map_err(Failure::from).inspect_err(|failure| {
+            let summary = format!("the configuration has errors and the last good one stays: {}", failure.what);
+            self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });
+        })?;
+        let setup = config.setup(self.cookie_root);
+        if let Some(idle) = self.driver.idle(&setup, accept) {
+            let summary = format!("nothing was changed: {idle}");
+            self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });
+            return Err(translate::idle(&idle));
+        }
+        let reloaded = self.driver.reload(setup, accept, actor);
         self.note_reload(&reloaded);
-        Ok(reloaded)
+        let warnings = self.driver.record_reload(&reloaded, accept, actor).into_iter().collect();
+        let needs_restart = setup::needs_restart(&self.config, &config);
+        for what in &needs_restart {
+            tracing::warn!("{what} has changed in the configuration: that takes a restart");
+        }
+        if let Some(last) = self.last_reload.as_mut().filter(|_| !needs_restart.is_empty()) {
+            last.summary += &format!("; a restart is needed for {}", needs_restart.join(", "));
+        }
+        self.reload_certificate(&config, &reloaded)?;
+        Ok(Taken { reloaded, needs_restart, warnings })
+    }
+
+    /// Reads the certificate again. The zones are reloaded by then, whatever becomes of it.
+    fn reload_certificate(&mut self, config: &Config, reloaded: &[Reloaded]) -> Result<(), Failure> {
+        let (Some(certificates), Some(encrypted)) = (&self.certificates, &config.server.encrypted) else {
+            return Ok(());
+        };
+        let Err(error) = certificates.reload(&encrypted::files(encrypted)) else { return Ok(()) };
+        let summary = self.last_reload.as_mut().map(|last| {
+            last.ok = false;
+            last.summary += "; the certificate could not be read again";
+            last.summary.clone()
+        });
+        reloaded.iter().for_each(|zone| report(zone, self.driver.serving().zone(zone.origin.as_ref()).is_some()));
+        Err(Failure::new(
+            error.to_string(),
+            "encrypted connections are made with the last good certificate, until it expires",
+            format!("the zones were reloaded: {}", summary.unwrap_or_default()),
+        ))
     }
 
     fn reload_on_signal(&mut self) {
         match self.reload(&[], &driver::daemon()) {
-            Ok(reloaded) => reloaded.iter().for_each(|zone| report(zone, true)),
-            Err(failure) => tracing::error!("reload: {failure}"),
+            Ok(taken) => taken.reloaded.iter().for_each(|zone| report(zone, true)),
+            Err(failure) => tracing::error!("the reload failed: {failure}"),
         }
     }
 
@@ -177,8 +253,9 @@ impl Daemon {
         let count = |wanted: fn(&ReloadOutcome) -> bool| reloaded.iter().filter(|zone| wanted(&zone.outcome)).count();
         let published = count(|outcome| matches!(outcome, ReloadOutcome::Published { .. }));
         let refused = count(|outcome| matches!(outcome, ReloadOutcome::Refused(_)));
-        let broken = count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_)));
-        self.last_reload = Some(LastReload {
+        let broken =
+            count(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_)));
+        self.last_reload = Some(LastAct {
             at: driver::now(),
             ok: refused + broken == 0,
             summary: format!(
@@ -186,6 +263,21 @@ impl Daemon {
                 reloaded.len() - published - refused - broken
             ),
         });
+    }
+}
+
+/// What a reload did.
+struct Taken {
+    reloaded: Vec<Reloaded>,
+    /// What only a restart takes over.
+    needs_restart: Vec<String>,
+    /// What went wrong beside it.
+    warnings: Vec<String>,
+}
+
+impl Taken {
+    fn report(self) -> ReloadReport {
+        translate::reload(self.reloaded, self.needs_restart, self.warnings)
     }
 }
 
@@ -204,10 +296,14 @@ fn report(zone: &Reloaded, served: bool) {
     let name = &zone.origin;
     match &zone.outcome {
         ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
-        ReloadOutcome::Published { generation, serial, tally, .. } => {
-            tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+        ReloadOutcome::Published { generation, serial, tally, findings } => {
+            let crate::driver::reload::Tally { added, removed, changed } = tally;
+            tracing::info!(zone = %name, generation, %serial, "published; RRsets: {added} added, {removed} removed, {changed} changed");
+            for text in translate::warnings(findings) {
+                tracing::warn!(zone = %name, "{text}");
+            }
         }
-        ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) => {
+        ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_) => {
             let problems = translate::problems(zone).join("\n");
             let meaning = if served { "the last good content is served on" } else { "the zone is NOT served" };
             tracing::error!(zone = %name, "the zone's files cannot be taken over; {meaning}:\n{problems}");
@@ -221,7 +317,7 @@ fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
         serde_json::json!({ "listening": addresses, "zones": zones }).to_string()
     } else {
         let shown: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        format!("listening on {} with {zones} zones", shown.join(", "))
+        format!("listening on {} with {}", shown.join(", "), counted(zones, "zone"))
     };
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -240,6 +336,7 @@ fn listen_settings(config: &Config) -> ListenSettings {
         addresses: config.server.listen.clone(),
         workers: config.server.workers.unwrap_or(usual.workers),
         tcp,
+        rate_limit: config.server.rate_limit.clone(),
         ..usual
     }
 }
@@ -264,7 +361,7 @@ fn hash_key() -> HashKey {
 fn log_to_stderr() {
     use std::io::IsTerminal as _;
     let filter = tracing_subscriber::EnvFilter::try_from_env("UNDERSTUDY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=warn,hickory_net=warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,hickory_server=error,hickory_net=error"));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

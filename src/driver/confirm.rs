@@ -9,39 +9,49 @@ use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
 use crate::serving::respond::{Asker, Transport};
 
-/// How long our own sockets may take to give the new answer.
+/// How long each of our own sockets may take to give the new answers.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for one answer.
 const ONE_ANSWER: Duration = Duration::from_millis(300);
+/// How long to wait before it is asked again: a socket that is refused says so at once.
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Driver {
-    /// Whether every socket of ours gives the answer to the zone's SOA, over UDP and TCP, that is published.
-    pub(super) fn confirm(&self, origin: &Name) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        self.listeners.iter().all(|listener| {
-            let target = reachable(*listener);
-            [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
-                while Instant::now() < deadline {
-                    if self.gives_published(target, transport, origin.as_ref()) {
-                        return true;
+    /// Whether every socket of ours gives the answers, over UDP and TCP, that are published: to the zone's SOA, and to one
+    /// RRset that changed, if one did.
+    pub(super) fn confirm(&self, origin: &Name, changed: Option<(NameRef<'_>, RrType)>) -> bool {
+        let questions: Vec<_> = [(origin.as_ref(), RrType::SOA)].into_iter().chain(changed).collect();
+        // All of them, whatever the first one says: the log is to name each that is behind.
+        let confirmed = self.listeners.iter().map(|listener| self.is_confirmed_by(*listener, &questions));
+        confirmed.collect::<Vec<bool>>().into_iter().all(|confirmed| confirmed)
+    }
+
+    fn is_confirmed_by(&self, listener: SocketAddr, questions: &[(NameRef<'_>, RrType)]) -> bool {
+        let (target, deadline) = (reachable(listener), Instant::now() + PATIENCE);
+        [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
+            questions.iter().all(|(name, rtype)| {
+                let query = query(*name, *rtype);
+                while !self.gives_published(target, transport, &query) {
+                    if Instant::now() >= deadline {
+                        tracing::error!(%listener, ?transport, %name, %rtype, "our own socket does not give what was published");
+                        return false;
                     }
+                    std::thread::sleep(PAUSE);
                 }
-                tracing::error!(%listener, ?transport, zone = %origin, "our own socket does not give what was published");
-                false
+                true
             })
         })
     }
 
-    fn gives_published(&self, target: SocketAddr, transport: Transport, origin: NameRef<'_>) -> bool {
-        let query = soa_query(origin);
+    fn gives_published(&self, target: SocketAddr, transport: Transport, query: &[u8]) -> bool {
         let asked = match transport {
-            Transport::Udp => ask_udp(target, &query),
-            _ => ask_tcp(target, &query),
+            Transport::Udp => ask_udp(target, query),
+            _ => ask_tcp(target, query),
         };
         let Ok((source, answer)) = asked else { return false };
         let mut expected = vec![0; usize::from(u16::MAX)];
         let asker = Asker { source, transport, now: now() };
-        let length = self.serving.respond(&query, &asker, &mut expected);
+        let length = self.serving.respond(query, &asker, &mut expected);
         length.is_some_and(|length| expected[..length] == answer[..])
     }
 }
@@ -56,11 +66,11 @@ fn reachable(listener: SocketAddr) -> SocketAddr {
     SocketAddr::new(address, listener.port())
 }
 
-fn soa_query(origin: NameRef<'_>) -> Vec<u8> {
+fn query(name: NameRef<'_>, rtype: RrType) -> Vec<u8> {
     let id = std::process::id() as u16;
     let mut query = vec![(id >> 8) as u8, id as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    query.extend_from_slice(origin.as_wire());
-    query.extend_from_slice(&RrType::SOA.0.to_be_bytes());
+    query.extend_from_slice(name.as_wire());
+    query.extend_from_slice(&rtype.0.to_be_bytes());
     query.extend_from_slice(&Class::IN.0.to_be_bytes());
     query
 }

@@ -1,5 +1,6 @@
 //! The shortest failover: judged, journaled, published, confirmed; or nothing at all.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -9,10 +10,10 @@ use super::publish::{Cause, Texts};
 use super::reload::renumbered;
 use super::{Driver, DriverError};
 use crate::digest::Digest;
-use crate::door::{Candidate, Override, Proposal, stops};
+use crate::door::{Candidate, Idle, Override, Proposal, stops};
 use crate::evidence::Verdict;
 use crate::failover::plan::{Impossible, MoveRequest, Moved, reroute};
-use crate::gate::{Finding, id};
+use crate::gate::{Finding, Side, id};
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::serial::Serial;
@@ -54,12 +55,14 @@ pub struct FailedOver {
     pub findings: Vec<Finding>,
     /// How answers change.
     pub changes: Vec<RrsetChange>,
+    /// What went wrong beside it, and does not undo it.
+    pub warnings: Vec<String>,
     /// In short.
     pub outcome: FailoverOutcome,
 }
 
 /// An RRset that is answered otherwise, as an operator reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RrsetChange {
     /// The owner.
     pub owner: Name,
@@ -74,7 +77,7 @@ pub struct RrsetChange {
 /// What became of it, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailoverOutcome {
-    /// All regions are there already.
+    /// All regions are there already, and would be after a restart.
     NothingToDo,
     /// A dry run that nothing would stop.
     WouldChange,
@@ -107,55 +110,73 @@ impl Driver {
             Ok(found) => found,
             Err(impossible) => return Ok(Err(impossible)),
         };
-        let shape = self.shape(&spec);
-        let loading = from_files(&spec, &self.setup.root, self.setup.include_outside, shape, Some(&former.content));
+        // Only the target is taken over: edits of other sites come with a reload, and a new policy does, too.
+        let shape = self.shape(&former.content.policy);
+        let loading = from_files(&spec, self.setup.include_outside, shape, Some(&former.content));
         let (content, loads, texts) = merge(&former, loading, &order.request.to, origin);
         let routing = renumbered(&routing, &former.content, &content);
         let content = Arc::new(content);
         let proposal = Proposal { content, routing, loads, restored: None };
         let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now());
         let plan = candidate.digest();
-        let mut findings = candidate.judge();
+        let mut findings = candidate.judge().to_vec();
         findings.extend(freshness(origin, plan, order.plan.as_deref()));
         let mut report = FailedOver {
             origin: origin.clone(),
             plan,
             moves: moved.iter().map(|moved| self.named(&former, *moved)).collect(),
             changes: changes(&candidate),
+            warnings: Vec::new(),
             outcome: FailoverOutcome::NothingToDo,
             findings,
         };
         if moved.is_empty() {
+            // What a plan rests on, and whether the texts can be read, counts even so; an edit of them is a reload's.
+            let firm = |finding: &Finding| finding.verdict.stops() && [id::LOADS, id::FRESH].contains(&finding.gate);
+            if report.findings.iter().any(firm) {
+                report.outcome = FailoverOutcome::Blocked;
+            }
             return Ok(Ok(report));
+        }
+        if let Some(idle) = Idle::among(&order.overrides, &report.findings) {
+            return Ok(Err(idle.into()));
         }
         report.outcome = if report.findings.iter().any(|finding| stops(finding, &order.overrides)) {
             FailoverOutcome::Blocked
         } else if order.dry_run {
             FailoverOutcome::WouldChange
         } else {
-            self.carry_out(origin, candidate, texts, order, actor)?
+            self.carry_out(&report, candidate, texts, order, actor)?
         };
-        if !order.dry_run {
-            self.remember(&report, order, actor)?;
+        // What was published is published, and the journal says so: the audit trail must not make a failure of it.
+        if !order.dry_run
+            && let Err(error) = self.remember(&report, order, actor)
+        {
+            tracing::error!(%error, zone = %origin, "the audit trail could not be written");
+            report.warnings.push(format!("this is not in the audit trail, which could not be written: {error}"));
         }
         Ok(Ok(report))
     }
 
     fn carry_out(
         &mut self,
-        origin: &Name,
+        report: &FailedOver,
         candidate: Candidate,
         texts: Texts,
         order: &Order,
         actor: &Actor,
     ) -> Result<FailoverOutcome, DriverError> {
+        let origin = &report.origin;
         let Ok(verified) = candidate.verify(&order.overrides) else { return Ok(FailoverOutcome::Blocked) };
         let event = json!({ "failover": {
             "zone": origin, "to": order.request.to, "from": order.request.from, "region": order.request.region,
+            "plan": report.plan, "overrides": overridden(report, order),
         } });
         let cause = Cause { actor: actor.clone(), reason: order.reason.clone(), event };
         let generation = self.publish(&verified, vec![(origin.clone(), texts)], cause)?;
-        let confirmed = self.confirm(origin);
+        self.tidy();
+        let changed = report.changes.iter().find(|change| change.rtype != RrType::SOA);
+        let confirmed = self.confirm(origin, changed.map(|change| (change.owner.as_ref(), change.rtype)));
         Ok(FailoverOutcome::Done { generation, serial: self.serial_of(origin), confirmed })
     }
 
@@ -164,49 +185,73 @@ impl Driver {
     }
 
     fn remember(&self, report: &FailedOver, order: &Order, actor: &Actor) -> Result<(), DriverError> {
-        let overrides = report.findings.iter().filter(|finding| finding.verdict.stops()).filter_map(|finding| {
-            let word = order.overrides.iter().find(|word| word.covers(finding))?;
-            Some(Overridden { gate: word.gate.clone(), digest: finding.digest(), covered: finding.items.clone() })
-        });
         self.store.audit().record(&Deed {
             at: super::now(),
             actor: actor.clone(),
             command: format!("failover {} --to {}", report.origin, order.request.to),
             reason: order.reason.clone(),
-            overrides: overrides.collect(),
+            overrides: overridden(report, order),
             outcome: format!("{:?}", report.outcome),
         })?;
         Ok(())
     }
 }
 
-/// The content that a failover proposes: what the files say now where they can be served, what is served elsewhere. The
-/// target's own texts have to be good.
+/// What was overridden.
+fn overridden(report: &FailedOver, order: &Order) -> Vec<Overridden> {
+    let stopping = report.findings.iter().filter(|finding| finding.verdict.stops());
+    let words = stopping.filter_map(|finding| {
+        let word = order.overrides.iter().find(|word| word.covers(finding))?;
+        Some(Overridden { gate: word.gate.clone(), digest: finding.digest(), covered: finding.items.clone() })
+    });
+    words.collect()
+}
+
+/// The content that a failover proposes: what the target's files say now, which have to be good, and at all other sites
+/// what is served, whatever their files say by now.
 fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> (Content, Finding, Texts) {
     let mut texts = Texts::new();
-    let mut loads = Finding::pass(id::LOADS, origin.as_ref(), format!("the texts of {target} load"));
+    let mut loads = unread(target, origin);
     let mut changed = false;
+    let mut unpublished = Vec::new();
     let mut sites: Vec<SiteContent> = former.content.sites.clone();
     for site in loading.sites {
-        let place = sites.iter_mut().find(|known| known.name == site.name);
-        if site.name == target {
-            loads = judge_target(&site, origin).unwrap_or(loads);
+        let Some(place) = sites.iter_mut().find(|known| known.name == site.name) else { continue };
+        if site.name != target {
+            unpublished.extend(unlike(&site, place));
+            continue;
         }
-        if let (Some(place), Some(content)) = (place, site.content) {
+        loads = judge_target(&site, origin);
+        if let Some(content) = site.content {
             changed |= !content.answers_like(place);
             *place = content;
             texts.insert(site.name, site.texts);
         }
+    }
+    if loads.verdict == Verdict::Pass && !unpublished.is_empty() {
+        loads.verdict = Verdict::Warn;
+        loads.reason += "; the files of other sites are not what is served";
+        loads.remedy = "understudy reload, before a move to one of them".into();
+        loads.items = unpublished;
     }
     let epoch = former.content.epoch + u64::from(changed);
     let policy = former.content.policy.clone();
     (Content { origin: origin.clone(), sites, policy, epoch }, loads, texts)
 }
 
+/// What is to be said of a site that a failover leaves as it is, if its files say something else by now.
+fn unlike(site: &SiteLoading, served: &SiteContent) -> Option<String> {
+    match &site.content {
+        Some(content) if content.answers_like(served) => None,
+        Some(_) => Some(format!("{}: edited since it was loaded, not published: reload", site.name)),
+        None => Some(format!("{}: its files can't be served by now; what was loaded last is kept", site.name)),
+    }
+}
+
 /// `zone.loads`: a target whose texts have errors is no target; one whose texts cannot be read is unknown, never empty.
-fn judge_target(site: &SiteLoading, origin: &Name) -> Option<Finding> {
+fn judge_target(site: &SiteLoading, origin: &Name) -> Finding {
     if site.content.is_some() {
-        return None;
+        return Finding::pass(id::LOADS, origin.as_ref(), format!("the texts of {} load", site.name));
     }
     let errors: Vec<&Diagnostic> =
         site.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
@@ -216,14 +261,26 @@ fn judge_target(site: &SiteLoading, origin: &Name) -> Option<Finding> {
     } else {
         (Verdict::Block, format!("the texts of {} have {} errors", site.name, errors.len()))
     };
-    Some(Finding {
+    Finding {
         gate: id::LOADS,
         zone: origin.clone(),
         verdict,
         reason,
         remedy: "put the files right and try again; what is served now is served on".into(),
         items: errors.iter().map(|finding| finding.to_string()).collect(),
-    })
+    }
+}
+
+/// `zone.loads` of a target that the configuration has no files for.
+fn unread(target: &str, origin: &Name) -> Finding {
+    Finding {
+        gate: id::LOADS,
+        zone: origin.clone(),
+        verdict: Verdict::Unknown,
+        reason: format!("what {target} would answer is unknown: it is no longer configured"),
+        remedy: "put the zone and its site into the configuration again, and reload".into(),
+        items: Vec::new(),
+    }
 }
 
 fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Finding> {
@@ -244,29 +301,45 @@ fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Findin
     })
 }
 
+/// How answers change, as a client sees it: TTLs capped, and the SOA with the serial that is published.
 fn changes(candidate: &Candidate) -> Vec<RrsetChange> {
-    let pairs = candidate.changes().flat_map(|change| change.pairs());
     let mut all: Vec<RrsetChange> = Vec::new();
-    for pair in pairs {
-        let shape = pair.after.site.snapshot.shape();
-        let lines = |set: Option<Rrset<'_>>| -> Vec<String> {
-            let cap = shape.max_ttl.unwrap_or(Ttl::MAX);
-            set.into_iter()
-                .flat_map(|set| {
-                    let line = move |rdata| {
-                        format!("{} IN {} {}", set.ttl.min(cap), set.rtype, rdata::write(set.rtype, rdata, None))
-                    };
-                    set.rdatas().map(line)
-                })
-                .collect()
-        };
-        for difference in diff(&pair.before.site.zone, &pair.after.site.zone) {
-            let (owner, rtype) = (difference.either().owner.to_name(), difference.either().rtype);
-            let change = RrsetChange { owner, rtype, before: lines(difference.before), after: lines(difference.after) };
-            if !all.contains(&change) {
-                all.push(change);
-            }
+    let mut seen = HashSet::new();
+    for change in candidate.changes() {
+        let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) else { continue };
+        for pair in change.pairs() {
+            let soa = |side: Side<'_>, zone: &ZoneServing| {
+                let set = side.site.zone.rrset(change.origin, RrType::SOA);
+                set.map_or(Vec::new(), |set| lines(set, side, zone.serial))
+            };
+            let (old, new) = (soa(pair.before, before), soa(pair.after, after));
+            let soa = RrsetChange { owner: change.origin.to_name(), rtype: RrType::SOA, before: old, after: new };
+            let others = diff(&pair.before.site.zone, &pair.after.site.zone)
+                .filter(|difference| difference.either().rtype != RrType::SOA)
+                .map(|difference| RrsetChange {
+                    owner: difference.either().owner.to_name(),
+                    rtype: difference.either().rtype,
+                    before: difference.before.map_or(Vec::new(), |set| lines(set, pair.before, before.serial)),
+                    after: difference.after.map_or(Vec::new(), |set| lines(set, pair.after, after.serial)),
+                });
+            let soa = Some(soa).filter(|soa| soa.before != soa.after);
+            all.extend(soa.into_iter().chain(others).filter(|change| seen.insert(change.clone())));
         }
     }
     all
+}
+
+/// The records of an RRset as they would stand behind its owner in a zone file.
+fn lines(set: Rrset<'_>, side: Side<'_>, serial: Serial) -> Vec<String> {
+    let shape = side.site.snapshot.shape();
+    let ttl = set.ttl.min(shape.max_ttl.unwrap_or(Ttl::MAX));
+    let line = |rdata: &[u8]| {
+        let mut rdata = rdata.to_vec();
+        // The serial is the first of five numbers at the end (RFC 1035 §3.3.13).
+        if let (RrType::SOA, Some(at)) = (set.rtype, rdata.len().checked_sub(20)) {
+            rdata[at..at + 4].copy_from_slice(&serial.0.to_be_bytes());
+        }
+        format!("{ttl} IN {} {}", set.rtype, rdata::write(set.rtype, &rdata, Some(side.site.zone.origin())))
+    };
+    set.rdatas().map(line).collect()
 }

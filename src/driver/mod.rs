@@ -4,24 +4,30 @@
 pub mod confirm;
 pub mod failover;
 pub mod load;
+mod pages;
 pub mod publish;
 pub mod reload;
 pub mod restore;
 pub mod setup;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::gate::Finding;
 use crate::name::Name;
 use crate::serve::stage::Stage;
 use crate::serving::Serving;
+use crate::serving::content::Policy;
 use crate::snapshot::compile::Shape;
 use crate::store::journal::{Actor, Sequence, SqliteJournal};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
-use setup::{Setup, ZoneSpec};
+use publish::Last;
+use setup::Setup;
 
 /// The stream of the journal that the public stage is written to.
 const STREAM: &str = "public";
@@ -54,19 +60,25 @@ pub struct Driver {
     /// What is published: the same that the stage answers from.
     serving: Arc<Serving>,
     last: Option<Sequence>,
-    /// What was found in the texts of each zone when they were last read.
+    /// What each zone was last published as, by the journal; zones that are not served any more among them.
+    published: HashMap<Name, Last>,
+    /// What became of the texts of each zone when they were last read.
     health: HashMap<Name, Health>,
     /// Where our own sockets are, to ask them whether a change arrived.
     listeners: Vec<SocketAddr>,
 }
 
-/// What was found in a zone's texts when they were last read.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// All findings.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Whether the texts could be served.
-    pub good: bool,
+/// What became of a zone's texts when they were last read.
+#[derive(Clone, Debug)]
+pub enum Health {
+    /// They are what is served.
+    Good,
+    /// They cannot be served.
+    Broken(Vec<Diagnostic>),
+    /// A gate stopped them.
+    Refused(Vec<Finding>),
+    /// They could not be published, for this reason.
+    NotPublished(String),
 }
 
 impl Driver {
@@ -80,7 +92,7 @@ impl Driver {
         &self.setup
     }
 
-    /// What was found in a zone's texts when they were last read.
+    /// What became of a zone's texts when they were last read.
     pub fn health(&self, origin: &Name) -> Option<&Health> {
         self.health.get(origin)
     }
@@ -95,8 +107,8 @@ impl Driver {
         self.listeners = listeners;
     }
 
-    fn shape(&self, spec: &ZoneSpec) -> Shape {
-        Shape { key: self.serving.key, negative_ttl: spec.policy.negative_ttl, max_ttl: spec.policy.max_ttl }
+    fn shape(&self, policy: &Policy) -> Shape {
+        Shape { key: self.serving.key, negative_ttl: policy.negative_ttl, max_ttl: policy.max_ttl }
     }
 }
 

@@ -8,9 +8,13 @@ use super::load::SiteTexts;
 use super::{Driver, DriverError, STREAM, now};
 use crate::door::Verified;
 use crate::name::Name;
+use crate::serial::Serial;
 use crate::serving::ZoneServing;
-use crate::store::journal::{Actor, Entry, Journal, Publication};
-use crate::store::texts::BundleId;
+use crate::serving::content::Policy;
+use crate::serving::regions::RegionId;
+use crate::store::journal::{Actor, Entry, Journal, Publication, Published};
+use crate::store::texts::{BundleId, Part};
+use crate::time::Ttl;
 
 /// The texts that the sites of a zone were made of, by site; a site that is not named keeps the texts that it was
 /// published with.
@@ -30,8 +34,55 @@ pub struct Cause {
     pub event: Value,
 }
 
+/// What a zone was last published as.
+#[derive(Clone, Debug)]
+pub(super) struct Last {
+    /// The generation of the publication.
+    generation: u64,
+    /// The serial.
+    pub(super) serial: Serial,
+    /// The routing and what else the journal keeps beside it.
+    pub(super) record: Value,
+    /// The texts.
+    pub(super) live: BundleId,
+}
+
+impl Last {
+    pub(super) fn of(row: &Published) -> Last {
+        Last { generation: row.generation, serial: row.serial, record: row.routing.clone(), live: row.live }
+    }
+
+    /// Whether it was the zone's withdrawal. Its serial counts still: secondaries may have the zone.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.record[WITHDRAWN] == true
+    }
+
+    /// The content's epoch.
+    pub(super) fn epoch(&self) -> u64 {
+        self.record["epoch"].as_u64().unwrap_or(0)
+    }
+
+    /// What is wanted of the zone, with the TTLs that its answers were published with.
+    pub(super) fn policy(&self, wanted: &Policy) -> Policy {
+        let ttl = |key: &str, wanted: Option<Ttl>| match self.record.get("ttls").map(|ttls| &ttls[key]) {
+            Some(seconds) => seconds.as_u64().and_then(|seconds| u32::try_from(seconds).ok()).map(Ttl::from_wire),
+            None => wanted,
+        };
+        Policy {
+            negative_ttl: ttl("negative", wanted.negative_ttl),
+            max_ttl: ttl("max", wanted.max_ttl),
+            ..wanted.clone()
+        }
+    }
+}
+
+/// Stands in the journal for a zone that is served no more.
+const WITHDRAWN: &str = "withdrawn";
+
 impl Driver {
     /// Writes a change to the journal and then publishes it: all of it or nothing. Returns its generation.
+    ///
+    /// `texts` has all zones that change; one that is not served afterwards is withdrawn.
     pub(super) fn publish(
         &mut self,
         verified: &Verified,
@@ -39,27 +90,24 @@ impl Driver {
         cause: Cause,
     ) -> Result<u64, DriverError> {
         let generation = verified.serving().generation;
-        let published: BTreeMap<Name, _> =
-            self.journal.published()?.into_iter().map(|row| (row.zone.clone(), row)).collect();
-        let mut publications = Vec::with_capacity(texts.len());
+        let (mut bundles, mut withdrawn) = (Vec::with_capacity(texts.len()), Vec::new());
         for (origin, texts) in texts {
-            let Some(zone) = verified.serving().zone(origin.as_ref()) else { continue };
-            let last = published.get(&origin);
-            let live = self.keep(&origin, zone, texts, last.map(|row| row.live))?;
-            publications.push(Publication {
-                zone: origin,
-                expected: last.map(|row| row.generation),
-                generation,
-                serial: zone.serial,
-                routing: routing_value(verified, zone),
-                live,
-            });
+            match verified.serving().zone(origin.as_ref()) {
+                Some(zone) => bundles.push((origin.clone(), self.parts(&origin, zone, texts)?)),
+                None => withdrawn.push(origin),
+            }
         }
+        // All in one transaction: a start has many zones.
+        let kept = self.store.texts().keep_all(HOLDER, &bundles)?;
+        let served = bundles.into_iter().zip(kept).filter_map(|((origin, _), live)| {
+            verified.serving().zone(origin.as_ref()).map(|zone| self.publication(verified, zone, origin, live))
+        });
+        let publications: Vec<Publication> =
+            served.chain(withdrawn.iter().filter_map(|origin| self.withdrawal(generation, origin))).collect();
         let state = json!({ "generation": generation, "zones": publications.iter().map(|p| {
             json!({ "zone": p.zone, "serial": p.serial, "routing": p.routing })
         }).collect::<Vec<_>>() });
-        let effects = json!([{ "id": generation, "publish": generation }]);
-        self.last = Some(self.journal.commit(&Entry {
+        let entry = Entry {
             stream: STREAM.into(),
             after: self.last,
             at: now(),
@@ -67,47 +115,70 @@ impl Driver {
             reason: cause.reason,
             event: cause.event,
             state,
-            effects,
+            effects: json!([{ "id": generation, "publish": generation }]),
             generation,
             publications,
-        })?);
+        };
+        self.last = Some(self.journal.commit(&entry)?);
         self.stage.publish(verified);
         self.serving = Arc::clone(verified.serving());
-        // What is not referred to any more only takes room: that it could not be removed now is no reason to fail.
-        let texts = self.store.texts();
-        if let Err(error) = texts.release(HOLDER).and_then(|()| texts.prune()) {
-            tracing::warn!(%error, "texts that nothing refers to any more could not be removed");
+        for Publication { zone, generation, serial, routing, live, .. } in entry.publications {
+            self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
         Ok(generation)
     }
 
-    /// Keeps the texts of a zone; sites that bring none keep those that they were last published with.
-    fn keep(
-        &self,
-        origin: &Name,
-        zone: &ZoneServing,
-        mut texts: Texts,
-        last: Option<BundleId>,
-    ) -> Result<BundleId, DriverError> {
-        let store = self.store.texts();
-        let last = last.map(|id| store.bundle(id)).transpose()?.flatten();
+    /// Removes texts that nothing refers to any more. They only take room: that it can't be done now is no failure.
+    pub(super) fn tidy(&self) {
+        let texts = self.store.texts();
+        if let Err(error) = texts.release(HOLDER).and_then(|()| texts.prune()) {
+            tracing::warn!(%error, "texts that nothing refers to any more could not be removed");
+        }
+    }
+
+    /// What the journal is to say of one zone of a change.
+    fn publication(&self, verified: &Verified, zone: &ZoneServing, origin: Name, live: BundleId) -> Publication {
+        let expected = self.published.get(&origin).map(|last| last.generation);
+        let (generation, serial) = (verified.serving().generation, zone.serial);
+        Publication { zone: origin, expected, generation, serial, routing: routing_value(verified, zone), live }
+    }
+
+    /// What the journal is to say of a zone that is served no more.
+    fn withdrawal(&self, generation: u64, origin: &Name) -> Option<Publication> {
+        let last = self.published.get(origin)?;
+        let mut routing = last.record.clone();
+        routing[WITHDRAWN] = true.into();
+        let (expected, serial, live) = (Some(last.generation), last.serial, last.live);
+        Some(Publication { zone: origin.clone(), expected, generation, serial, routing, live })
+    }
+
+    /// The texts of a zone; sites that bring none have those that they were last published with.
+    fn parts(&self, origin: &Name, zone: &ZoneServing, mut texts: Texts) -> Result<Vec<Part>, DriverError> {
+        // A large zone's texts are not read back for nothing.
+        let all_new = zone.content.sites.iter().all(|site| texts.contains_key(&site.name));
+        let last = self.published.get(origin).filter(|_| !all_new);
+        let last = last.map(|last| self.store.texts().bundle(last.live)).transpose()?.flatten();
         let mut parts = Vec::new();
         for site in &zone.content.sites {
             let kept = texts.remove(&site.name);
             let kept = kept.or_else(|| last.as_ref().map(|bundle| SiteTexts::of_bundle(&site.name, bundle)));
             parts.extend(kept.into_iter().flat_map(|kept| kept.into_parts(&site.name)));
         }
-        Ok(store.keep(HOLDER, origin.as_ref(), &parts)?)
+        Ok(parts)
     }
 }
 
 /// Routing as the journal keeps it: by the names of regions and sites, which outlive their numbers.
 fn routing_value(verified: &Verified, zone: &ZoneServing) -> Value {
-    let regions: Map<String, Value> = verified
-        .serving()
-        .regions
-        .iter()
-        .map(|(region, name)| (name.to_owned(), zone.content.site(zone.routing.site(region)).name.clone().into()))
-        .collect();
-    json!({ "regions": regions, "revision": zone.routing.revision, "epoch": zone.content.epoch })
+    let by_region = |of: &dyn Fn(RegionId) -> Value| -> Map<String, Value> {
+        verified.serving().regions.iter().map(|(region, name)| (name.to_owned(), of(region))).collect()
+    };
+    let policy = &zone.content.policy;
+    json!({
+        "regions": by_region(&|region| zone.content.site(zone.routing.site(region)).name.clone().into()),
+        "moved": by_region(&|region| zone.routing.moved(region).into()),
+        "revision": zone.routing.revision,
+        "epoch": zone.content.epoch,
+        "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },
+    })
 }

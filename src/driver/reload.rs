@@ -1,22 +1,28 @@
 //! Reading configuration and texts again: what changed is published, all of a zone or nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::load::{Loading, from_files};
-use super::publish::{Cause, Texts};
+use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
-use crate::door::{Candidate, Override, Proposal, Refused};
+use crate::door::{Candidate, Idle, Override, Proposal, Refused, Verified, wanted_serial};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::content::{Content, SiteId};
+use crate::serving::notes::Notes;
 use crate::serving::{Routing, ZoneServing};
+use crate::store::audit::{Deed, Override as Overridden};
 use crate::store::journal::Actor;
-use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::diagnostic::Diagnostic;
 use crate::zone::diff::diff;
+
+/// How many zones the audit trail names of a reload.
+const TOLD: usize = 100;
 
 /// What a reload did to a zone.
 #[derive(Clone, Debug)]
@@ -47,6 +53,19 @@ pub enum ReloadOutcome {
     Refused(Vec<Finding>),
     /// The texts cannot be served; what was served before is served on, if anything was.
     KeptLastGood(Vec<Diagnostic>),
+    /// The state could not be written, for this reason; what was served before is served on, if anything was.
+    NotPublished(String),
+}
+
+impl Reloaded {
+    fn health(&self) -> Health {
+        match &self.outcome {
+            ReloadOutcome::Unchanged | ReloadOutcome::Published { .. } => Health::Good,
+            ReloadOutcome::Refused(findings) => Health::Refused(findings.clone()),
+            ReloadOutcome::KeptLastGood(diagnostics) => Health::Broken(diagnostics.clone()),
+            ReloadOutcome::NotPublished(why) => Health::NotPublished(why.clone()),
+        }
+    }
 }
 
 /// How many RRsets an edit touches, over all sites.
@@ -62,28 +81,29 @@ pub struct Tally {
 
 impl Driver {
     /// Takes over a configuration and reads all texts. `accept` holds digests of findings that an operator saw and
-    /// accepts.
-    pub fn reload(&mut self, setup: Setup, accept: &[String], actor: &Actor) -> Result<Vec<Reloaded>, DriverError> {
+    /// accepts. What cannot be taken over of one zone keeps no other one back.
+    pub fn reload(&mut self, setup: Setup, accept: &[String], actor: &Actor) -> Vec<Reloaded> {
         // Regions are what routing is indexed by; they change with a restart only.
-        self.setup = Setup { regions: std::mem::take(&mut self.setup.regions), ..setup };
+        let regions = std::mem::take(&mut self.setup.regions);
+        let former = std::mem::replace(&mut self.setup, Setup { regions, ..setup });
         let specs = self.setup.zones.clone();
-        let accepted: Vec<Override> =
-            accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect();
-        let mut reloaded = self.withdraw_unconfigured(&specs, &accepted, actor)?;
+        let accepted = words(accept);
+        let mut reloaded = self.withdraw_unconfigured(&former, &specs, &accepted, actor);
         let mut first = Vec::new();
         for spec in &specs {
-            let former = self.serving.zone(spec.origin.as_ref()).cloned();
+            let served = self.serving.zone(spec.origin.as_ref()).cloned();
             let loading = from_files(
                 spec,
-                &self.setup.root,
                 self.setup.include_outside,
-                self.shape(spec),
-                former.as_ref().map(|zone| &*zone.content),
+                self.shape(&spec.policy),
+                served.as_ref().map(|zone| &*zone.content),
             );
-            self.note_health(spec, &loading);
-            let outcome = match former {
-                _ if !loading.is_good() => ReloadOutcome::KeptLastGood(errors(&loading)),
-                Some(former) => self.replace(spec, &former, loading, &accepted, actor)?,
+            let outcome = match served {
+                _ if !loading.is_good() => ReloadOutcome::KeptLastGood(loading.errors()),
+                Some(former) => {
+                    let replaced = self.replace(spec, &former, loading, &accepted, actor);
+                    replaced.unwrap_or_else(|error| ReloadOutcome::NotPublished(error.to_string()))
+                }
                 None => {
                     // Zones that are new are published together: a start has many of them.
                     first.push((reloaded.len(), self.proposal(spec, None, loading)));
@@ -92,13 +112,88 @@ impl Driver {
             };
             reloaded.push(Reloaded { origin: spec.origin.clone(), outcome });
         }
-        self.publish_first(first, &mut reloaded, actor)?;
-        Ok(reloaded)
+        self.publish_first(first, &mut reloaded, actor);
+        if reloaded.iter().any(|zone| !matches!(zone.outcome, ReloadOutcome::Unchanged)) {
+            self.tidy();
+        }
+        for zone in &reloaded {
+            self.health.insert(zone.origin.clone(), zone.health());
+        }
+        self.serve_in_manner();
+        reloaded
     }
 
-    fn note_health(&mut self, spec: &ZoneSpec, loading: &Loading) {
-        let health = Health { diagnostics: loading.diagnostics(), good: loading.is_good() };
-        self.health.insert(spec.origin.clone(), health);
+    /// The first of `accept` that covers nothing that a reload of `setup` would find. Nothing is changed.
+    pub fn idle(&self, setup: &Setup, accept: &[String]) -> Option<Idle> {
+        if accept.is_empty() {
+            return None;
+        }
+        let mut findings = Vec::new();
+        for former in self.serving.zones() {
+            let origin = &former.content.origin;
+            let candidate = match setup.zone(origin) {
+                None => Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()),
+                Some(spec) => {
+                    let shape = self.shape(&spec.policy);
+                    let loading = from_files(spec, setup.include_outside, shape, Some(&former.content));
+                    if !loading.is_good() {
+                        continue;
+                    }
+                    let (proposal, _) = self.proposal(spec, Some(former), loading);
+                    if is_same(&former.content, &proposal.content) {
+                        continue;
+                    }
+                    Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now())
+                }
+            };
+            findings.extend(candidate.judge().iter().cloned());
+        }
+        Idle::among(&words(accept), &findings)
+    }
+
+    /// Writes into the audit trail what a reload published or an operator accepted. What was published stays: if it can't
+    /// be written, this says so.
+    pub fn record_reload(&self, reloaded: &[Reloaded], accept: &[String], actor: &Actor) -> Option<String> {
+        let published = reloaded.iter().filter_map(|zone| match &zone.outcome {
+            ReloadOutcome::Published { serial, findings, .. } => Some((&zone.origin, serial, findings)),
+            _ => None,
+        });
+        let published: Vec<_> = published.collect();
+        if published.is_empty() && accept.is_empty() {
+            return None;
+        }
+        let overridden = published.iter().flat_map(|(_, _, findings)| findings.iter());
+        let overridden = overridden.filter(|finding| finding.verdict.stops()).map(|finding| Overridden {
+            gate: finding.gate.into(),
+            digest: finding.digest(),
+            covered: finding.items.clone(),
+        });
+        let told = published.iter().take(TOLD).map(|(origin, serial, _)| format!(" {origin} {serial}"));
+        let told: String = told.collect();
+        let more = if published.len() > TOLD { " …" } else { "" };
+        let deed = Deed {
+            at: super::now(),
+            actor: actor.clone(),
+            command: accept.iter().fold("reload".to_owned(), |command, digest| format!("{command} --accept {digest}")),
+            reason: String::new(),
+            overrides: overridden.collect(),
+            outcome: format!("published {} of {} zones:{told}{more}", published.len(), reloaded.len()),
+        };
+        let error = self.store.audit().record(&deed).err()?;
+        tracing::error!(%error, "the audit trail could not be written");
+        Some(format!("this is not in the audit trail, which could not be written: {error}"))
+    }
+
+    /// Takes over the settings, and what is to be said about zones whose files are broken. No answer's records change, so
+    /// there is nothing to judge and nothing for the journal.
+    fn serve_in_manner(&mut self) {
+        let broken = self.setup.zones.iter().map(|spec| &spec.origin);
+        let broken =
+            broken.filter(|origin| self.health(origin).is_some_and(|health| !matches!(health, Health::Good))).cloned();
+        let (stale, missing) = broken.partition(|origin| self.serving.zone(origin.as_ref()).is_some());
+        let manner = Verified::in_manner(&self.serving, self.setup.settings.clone(), Notes::new(stale, missing));
+        self.stage.publish(&manner);
+        self.serving = Arc::clone(manner.serving());
     }
 
     fn replace(
@@ -143,24 +238,27 @@ impl Driver {
             texts.insert(site.name.clone(), site.texts);
             sites.extend(site.content);
         }
-        let epoch = former.map_or(1, |former| former.content.epoch + 1);
+        let last = self.published.get(&spec.origin);
+        let epoch = former.map_or_else(|| last.map_or(0, Last::epoch), |former| former.content.epoch) + 1;
         let content = Arc::new(Content { origin: spec.origin.clone(), sites, policy: spec.policy.clone(), epoch });
-        let routing = match former {
-            Some(former) => renumbered(&former.routing, &former.content, &content),
-            None => self.first_routing(spec, &content),
+        let routing = match (former, last) {
+            (Some(former), _) => renumbered(&former.routing, &former.content, &content),
+            // It was served once: traffic stays where it was moved to.
+            (None, Some(last)) if !last.is_withdrawn() => self.routing_from(&last.record, Some(spec), &content),
+            (None, _) => self.first_routing(spec, &content),
+        };
+        // Secondaries may still have what was served once.
+        let restored = match former {
+            Some(_) => None,
+            None => last.map(|last| last.serial.advance(wanted_serial(&content, &routing))),
         };
         let loads = Finding::pass(id::LOADS, spec.origin.as_ref(), format!("{} sites load", content.sites.len()));
-        (Proposal { content, routing, loads, restored: None }, texts)
+        (Proposal { content, routing, loads, restored }, texts)
     }
 
-    fn publish_first(
-        &mut self,
-        first: Vec<(usize, (Proposal, Texts))>,
-        reloaded: &mut [Reloaded],
-        actor: &Actor,
-    ) -> Result<(), DriverError> {
+    fn publish_first(&mut self, first: Vec<(usize, (Proposal, Texts))>, reloaded: &mut [Reloaded], actor: &Actor) {
         if first.is_empty() {
-            return Ok(());
+            return;
         }
         let (mut proposals, mut texts, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (place, (proposal, kept)) in first {
@@ -168,53 +266,72 @@ impl Driver {
             proposals.push(proposal);
             places.push(place);
         }
-        match Candidate::new(Arc::clone(&self.serving), proposals, super::now()).verify(&[]) {
-            Ok(verified) => {
-                let generation = self.publish(&verified, texts, cause(actor, &[]))?;
-                for place in places {
-                    let serial = self.serial_of(&reloaded[place].origin);
-                    let added = self.serving.zone(reloaded[place].origin.as_ref()).map_or(0, rrset_count);
-                    let tally = Tally { added, ..Tally::default() };
-                    reloaded[place].outcome =
-                        ReloadOutcome::Published { generation, serial, tally, findings: Vec::new() };
-                }
-            }
+        let published = match Candidate::new(Arc::clone(&self.serving), proposals, super::now()).verify(&[]) {
+            Ok(verified) => self.publish(&verified, texts, cause(actor, &[])).map_err(|error| error.to_string()),
             Err(Refused { findings }) => {
                 for place in places {
                     reloaded[place].outcome = ReloadOutcome::Refused(findings.clone());
                 }
+                return;
             }
+        };
+        for place in places {
+            let origin = &reloaded[place].origin;
+            reloaded[place].outcome = match &published {
+                Ok(generation) => {
+                    let added = self.serving.zone(origin.as_ref()).map_or(0, rrset_count);
+                    let tally = Tally { added, ..Tally::default() };
+                    let (generation, serial) = (*generation, self.serial_of(origin));
+                    ReloadOutcome::Published { generation, serial, tally, findings: Vec::new() }
+                }
+                Err(why) => ReloadOutcome::NotPublished(why.clone()),
+            };
         }
-        Ok(())
     }
 
-    /// Zones that the configuration names no more stop being answered once an operator accepted just that.
+    /// Zones that the configuration names no more stop being answered once an operator accepted just that. Until then
+    /// they are served, and can be failed over, as before.
     fn withdraw_unconfigured(
         &mut self,
+        former: &Setup,
         specs: &[ZoneSpec],
         accepted: &[Override],
         actor: &Actor,
-    ) -> Result<Vec<Reloaded>, DriverError> {
-        let configured: std::collections::HashSet<&Name> = specs.iter().map(|spec| &spec.origin).collect();
-        let served = self.serving.zones().iter().map(|zone| zone.content.origin.clone());
-        let gone: Vec<Name> = served.filter(|origin| !configured.contains(origin)).collect();
+    ) -> Vec<Reloaded> {
+        let configured: HashSet<&Name> = specs.iter().map(|spec| &spec.origin).collect();
+        let served = self.serving.zones().iter().filter(|zone| !configured.contains(&zone.content.origin));
+        let gone: Vec<Arc<ZoneServing>> = served.cloned().collect();
         let mut reloaded = Vec::new();
-        for origin in gone {
-            let outcome = match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now())
-                .verify(accepted)
-            {
-                Ok(verified) => {
-                    let serial = self.serial_of(&origin);
-                    let removed = self.serving.zone(origin.as_ref()).map_or(0, rrset_count);
-                    let generation = self.publish(&verified, Vec::new(), cause(actor, accepted))?;
-                    let tally = Tally { removed, ..Tally::default() };
-                    ReloadOutcome::Published { generation, serial, tally, findings: verified.findings().to_vec() }
-                }
-                Err(Refused { findings }) => ReloadOutcome::Refused(findings),
-            };
+        for zone in gone {
+            let origin = zone.content.origin.clone();
+            let outcome = self.withdraw(&zone, accepted, actor);
+            let outcome = outcome.unwrap_or_else(|error| ReloadOutcome::NotPublished(error.to_string()));
+            if !matches!(outcome, ReloadOutcome::Published { .. }) {
+                let spec = former.zone(&origin).cloned().unwrap_or_else(|| ZoneSpec::unconfigured(&zone.content));
+                self.setup.zones.push(spec);
+            }
             reloaded.push(Reloaded { origin, outcome });
         }
-        Ok(reloaded)
+        reloaded
+    }
+
+    fn withdraw(
+        &mut self,
+        zone: &ZoneServing,
+        accepted: &[Override],
+        actor: &Actor,
+    ) -> Result<ReloadOutcome, DriverError> {
+        let origin = &zone.content.origin;
+        match Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()).verify(accepted) {
+            Ok(verified) => {
+                let generation =
+                    self.publish(&verified, vec![(origin.clone(), Texts::new())], cause(actor, accepted))?;
+                let tally = Tally { removed: rrset_count(zone), ..Tally::default() };
+                let findings = verified.findings().to_vec();
+                Ok(ReloadOutcome::Published { generation, serial: zone.serial, tally, findings })
+            }
+            Err(Refused { findings }) => Ok(ReloadOutcome::Refused(findings)),
+        }
     }
 
     pub(super) fn serial_of(&self, origin: &Name) -> Serial {
@@ -222,13 +339,14 @@ impl Driver {
     }
 }
 
+/// What an operator accepts of a reload.
+fn words(accept: &[String]) -> Vec<Override> {
+    accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect()
+}
+
 fn cause(actor: &Actor, accepted: &[Override]) -> Cause {
     let accepted: Vec<_> = accepted.iter().map(|word| word.digest.clone()).collect();
     Cause { actor: actor.clone(), reason: String::new(), event: json!({ "reload": { "accepted": accepted } }) }
-}
-
-fn errors(loading: &Loading) -> Vec<Diagnostic> {
-    loading.diagnostics().into_iter().filter(|finding| finding.severity == Severity::Error).collect()
 }
 
 fn rrset_count(zone: &ZoneServing) -> usize {
@@ -245,7 +363,7 @@ fn is_same(a: &Content, b: &Content) -> bool {
 /// The routing of `old` with the numbers that its sites have in `new`.
 pub(super) fn renumbered(routing: &Routing, old: &Content, new: &Content) -> Routing {
     let number = |site: &SiteId| new.site_named(&old.site(*site).name).unwrap_or_default();
-    Routing { sites: routing.sites.iter().map(number).collect(), revision: routing.revision }
+    Routing { sites: routing.sites.iter().map(number).collect(), ..routing.clone() }
 }
 
 fn tally(old: &Content, new: &Content) -> Tally {

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::load::{SiteTexts, from_kept};
-use super::publish::HOLDER;
+use super::publish::{HOLDER, Last};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, STREAM};
 use crate::door::{Candidate, Proposal};
 use crate::gate::{Finding, id};
+use crate::name::Name;
 use crate::serve::stage::Stage;
-use crate::serving::content::Content;
-use crate::serving::regions::Regions;
+use crate::serving::content::{Content, SiteId};
+use crate::serving::regions::{DEFAULT, Regions};
 use crate::serving::{Routing, Serving};
 use crate::snapshot::sought::HashKey;
 use crate::store::Store;
-use crate::store::journal::{Journal, Published};
+use crate::store::journal::Journal;
 use crate::store::texts::Bundle;
 
 impl Driver {
@@ -26,11 +27,13 @@ impl Driver {
     pub fn start(setup: Setup, store: Store, key: HashKey) -> Result<Driver, DriverError> {
         let journal = store.journal();
         // A crash may have left texts that were never published.
-        store.texts().release(HOLDER)?;
+        if let Err(error) = store.texts().release(HOLDER) {
+            tracing::warn!(%error, "texts that nothing refers to could not be let go of");
+        }
         let latest = journal.latest(STREAM)?;
         let generation = latest.as_ref().map_or(0, |row| row.generation);
         let regions = Regions::new(&setup.regions);
-        let serving = Arc::new(Serving::empty(generation, key, setup.settings, regions));
+        let serving = Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions));
         let mut driver = Driver {
             stage: Stage::new(Arc::clone(&serving))?,
             serving,
@@ -38,6 +41,7 @@ impl Driver {
             setup,
             store,
             journal,
+            published: HashMap::new(),
             health: HashMap::new(),
             listeners: Vec::new(),
         };
@@ -53,14 +57,17 @@ impl Driver {
     fn restore(&mut self, generation: u64) -> Result<(), DriverError> {
         let mut proposals = Vec::new();
         for row in self.journal.published()? {
-            let Some(spec) = self.setup.zone(&row.zone) else { continue };
-            let Some(bundle) = self.store.texts().bundle(row.live)? else {
-                return Err(DriverError::Row { zone: row.zone, why: "its texts are missing".into() });
-            };
-            match self.restored(spec, &row, &bundle) {
-                Some(proposal) => proposals.push(proposal),
-                None => tracing::error!(zone = %row.zone, "what was last published cannot be restored"),
+            let last = Last::of(&row);
+            if !last.is_withdrawn() {
+                let Some(bundle) = self.store.texts().bundle(row.live)? else {
+                    return Err(DriverError::Row { zone: row.zone, why: "its texts are missing".into() });
+                };
+                match self.restored(&row.zone, &last, &bundle) {
+                    Some(proposal) => proposals.push(proposal),
+                    None => tracing::error!(zone = %row.zone, "what was last published cannot be restored"),
+                }
             }
+            self.published.insert(row.zone, last);
         }
         let candidate = Candidate::restored(Arc::clone(&self.serving), generation, proposals, super::now());
         match candidate.verify(&[]) {
@@ -73,19 +80,20 @@ impl Driver {
         Ok(())
     }
 
-    /// What a row of the journal says of a zone, made anew from the texts that were kept for it.
-    fn restored(&self, spec: &ZoneSpec, row: &Published, bundle: &Bundle) -> Option<Proposal> {
+    /// What the journal says of a zone, made anew from the texts that were kept for it: all sites that it was published
+    /// with, whatever the configuration says by then. What the configuration says comes with the first reload, and with
+    /// the gates of a reload.
+    fn restored(&self, zone: &Name, last: &Last, bundle: &Bundle) -> Option<Proposal> {
+        let spec = self.setup.zone(zone);
+        let origin = spec.map_or(zone, |spec| &spec.origin).clone();
+        let policy = last.policy(&spec.map(|spec| spec.policy.clone()).unwrap_or_default());
         let mut sites = Vec::new();
-        for site in &spec.sites {
-            let texts = SiteTexts::of_bundle(&site.name, bundle);
-            if texts.is_empty() {
-                continue; // The site is new in the configuration: it comes with the first reload.
-            }
-            let loading = from_kept(spec, site, texts, self.shape(spec));
+        for name in bundle.sites() {
+            let loading = from_kept(&origin, name, SiteTexts::of_bundle(name, bundle), self.shape(&policy));
             match loading.content {
                 Some(content) => sites.push(content),
                 None => tracing::error!(
-                    zone = %spec.origin, site = site.name, findings = ?loading.diagnostics,
+                    zone = %origin, site = name, findings = ?loading.diagnostics,
                     "the kept texts of this site can no longer be served"
                 ),
             }
@@ -93,39 +101,45 @@ impl Driver {
         if sites.is_empty() {
             return None;
         }
-        let epoch = row.routing["epoch"].as_u64().unwrap_or(0);
-        let content = Arc::new(Content { origin: spec.origin.clone(), sites, policy: spec.policy.clone(), epoch });
-        let routing = self.routing_from(&row.routing, spec, &content);
-        let loads = Finding::pass(id::LOADS, spec.origin.as_ref(), "restored from the texts that were verified");
-        Some(Proposal { content, routing, loads, restored: Some(row.serial) })
+        let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch() });
+        let routing = self.routing_from(&last.record, spec, &content);
+        let loads =
+            Finding::pass(id::LOADS, content.origin.as_ref(), "restored from the texts that were verified".to_owned());
+        Some(Proposal { content, routing, loads, restored: Some(last.serial) })
     }
 
     /// Routing as the journal keeps it, for the regions and sites there are now.
-    fn routing_from(&self, value: &Value, spec: &ZoneSpec, content: &Content) -> Routing {
-        let revision = value["revision"].as_u64().unwrap_or(0);
-        let mut routing = self.first_routing(spec, content);
-        routing.revision = revision;
+    pub(super) fn routing_from(&self, record: &Value, spec: Option<&ZoneSpec>, content: &Content) -> Routing {
+        let mut routing = spec.map_or_else(|| self.nowhere(), |spec| self.first_routing(spec, content));
+        let regions = &record["regions"];
         for (region, name) in self.serving.regions.iter() {
             // A region that is new was part of everybody else.
-            let kept = value["regions"].get(name).or_else(|| value["regions"].get("default")).and_then(Value::as_str);
+            let kept = regions.get(name).or_else(|| regions.get(DEFAULT)).and_then(Value::as_str);
             match kept.and_then(|site| content.site_named(site)) {
-                Some(site) => routing.sites[region.0 as usize] = site,
+                Some(site) => routing.set(region, site, record["moved"][name].as_u64().unwrap_or(0)),
                 None => tracing::warn!(
-                    zone = %spec.origin, region = name, site = kept,
+                    zone = %content.origin, region = name, site = kept,
                     "the region was answered from a site that there is no more; it is answered from {}",
                     content.site(routing.site(region)).name
                 ),
             }
         }
+        routing.revision = record["revision"].as_u64().unwrap_or(0);
         routing
     }
 
     /// The routing of a zone that was never published: each region's first choice.
     pub(super) fn first_routing(&self, spec: &ZoneSpec, content: &Content) -> Routing {
         let site_of = |name: &str| {
-            let route = spec.routes.get(name).or_else(|| spec.routes.get("default"));
+            let route = spec.routes.get(name).or_else(|| spec.routes.get(DEFAULT));
             route.and_then(|site| content.site_named(site)).unwrap_or_default()
         };
-        Routing { sites: self.serving.regions.iter().map(|(_, name)| site_of(name)).collect(), revision: 0 }
+        Routing { sites: self.serving.regions.iter().map(|(_, name)| site_of(name)).collect(), ..self.nowhere() }
+    }
+
+    /// All regions at the first site.
+    fn nowhere(&self) -> Routing {
+        let sites = self.serving.regions.iter().map(|_| SiteId::default()).collect();
+        Routing { sites, revision: 0, moved: Vec::new() }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::name::Name;
 use crate::net::Region;
 use crate::serving::Settings;
-use crate::serving::content::Policy;
+use crate::serving::content::{Content, Policy};
 
 /// All that is configured about what is served.
 #[derive(Clone, Debug)]
@@ -15,9 +15,7 @@ pub struct Setup {
     pub zones: Vec<ZoneSpec>,
     /// The regions, in the order of the configuration.
     pub regions: Vec<Region>,
-    /// Below which directory texts may include files.
-    pub root: PathBuf,
-    /// Whether they may include files from elsewhere, too.
+    /// Whether texts may include files from outside of their directory.
     pub include_outside: bool,
     /// How answers are given, whatever the zone.
     pub settings: Settings,
@@ -29,7 +27,7 @@ pub struct ZoneSpec {
     /// The origin.
     pub origin: Name,
     /// The text that all sites share.
-    pub common: Option<PathBuf>,
+    pub common: Option<TextFile>,
     /// The sites, in the order of the configuration.
     pub sites: Vec<SiteSpec>,
     /// What the operator wants of the zone.
@@ -44,7 +42,30 @@ pub struct SiteSpec {
     /// What operators call it.
     pub name: String,
     /// Its own text.
-    pub file: Option<PathBuf>,
+    pub file: Option<TextFile>,
+}
+
+/// Where a text lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// The directory that its inclusions may not leave.
+    pub root: PathBuf,
+    /// The path from there.
+    pub path: PathBuf,
+}
+
+impl ZoneSpec {
+    /// A zone that is served and not configured: nothing is known of its files.
+    pub fn unconfigured(content: &Content) -> ZoneSpec {
+        let sites = content.sites.iter().map(|site| SiteSpec { name: site.name.clone(), file: None });
+        ZoneSpec {
+            origin: content.origin.clone(),
+            common: None,
+            sites: sites.collect(),
+            policy: content.policy.clone(),
+            routes: BTreeMap::new(),
+        }
+    }
 }
 
 impl Setup {

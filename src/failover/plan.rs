@@ -1,5 +1,6 @@
 //! From what an operator asks for to the routing that it means.
 
+use crate::door::Idle;
 use crate::name::Name;
 use crate::serving::content::SiteId;
 use crate::serving::regions::{RegionId, Regions};
@@ -41,6 +42,9 @@ pub enum Impossible {
         /// The regions.
         known: Vec<String>,
     },
+    /// An override covers nothing.
+    #[error(transparent)]
+    Idle(#[from] Idle),
     /// Nothing is answered from the site that is to be left.
     #[error("no region that was asked for is answered from {from}: {now}")]
     NotThere {
@@ -93,13 +97,9 @@ pub fn reroute(
         .map(|region| Moved { region, from: site_of(region) })
         .filter(|moved| moved.from != to && from.is_none_or(|from| from == moved.from))
         .collect();
-    let mut routing =
-        Routing { sites: regions.iter().map(|(region, _)| site_of(region)).collect(), revision: zone.routing.revision };
+    let mut routing = zone.routing.clone();
     for moved in &moved {
-        routing.sites[moved.region.0 as usize] = to;
-    }
-    if !moved.is_empty() {
-        routing.revision += 1;
+        routing.set(moved.region, to, zone.routing.revision + 1);
     }
     Ok((routing, moved))
 }

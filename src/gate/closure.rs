@@ -5,23 +5,34 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::ask::{ask, types_at};
 use super::{Change, Finding, Pair, Side, id};
+use crate::count::counted;
 use crate::evidence::Verdict;
+use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::serving::content::SiteContent;
+use crate::serving::{Serving, ZoneServing};
 use crate::zone::rdata;
 
-/// Judges all regions that move.
+/// Judges all regions that move: against the site that they leave, whose answers are in caches, and against the sites
+/// that other regions are answered from, where the change brings the two together. A cache may well ask from several
+/// regions.
 pub fn judge(change: Change<'_>) -> Finding {
     let mut broken = BTreeSet::new();
-    let mut followed = 0;
+    let mut followed = HashSet::new();
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
-        followed += check(pair.before, pair.after, &mut broken);
-        followed += check(pair.after, pair.before, &mut broken);
+        let others = neighbours(change).into_iter().filter(|other| {
+            other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
+        });
+        for other in std::iter::once(pair.before).chain(others) {
+            check(change, [other, pair.after], &mut followed, &mut broken);
+            check(change, [pair.after, other], &mut followed, &mut broken);
+        }
     }
     if broken.is_empty() {
         return Finding::pass(
             id::CROSS_CLOSURE,
             change.origin,
-            format!("all {followed} names that either site refers to resolve at both"),
+            format!("both sites resolve what either refers to: {} asked", counted(followed.len(), "name")),
         );
     }
     Finding {
@@ -29,29 +40,58 @@ pub fn judge(change: Change<'_>) -> Finding {
         zone: change.origin.to_name(),
         verdict: Verdict::Block,
         reason: format!(
-            "{} names that one site refers to do not resolve at the other; a resolver that holds the reference and asks \
-             the other site would be told that there is nothing",
-            broken.len()
+            "{} from one site would lead to nothing at the other: a resolver that holds the reference and asks the \
+             other site would be told that there is nothing",
+            counted(broken.len(), "reference")
         ),
         remedy: "give these names at both sites: put them into the zone's common file".into(),
         items: broken.into_iter().collect(),
     }
 }
 
-/// Asks `other` for whatever `side` refers to; returns how many names that were.
-fn check(side: Side<'_>, other: Side<'_>, broken: &mut BTreeSet<String>) -> usize {
+/// What regions are answered from after the change, each site once.
+fn neighbours<'a>(change: Change<'a>) -> Vec<Side<'a>> {
+    let Some(zone) = change.zone_after() else { return Vec::new() };
+    let sides = change.after.regions.iter().map(|(region, _)| Side {
+        site: zone.content.site(zone.routing.site(region)),
+        view: change.after.view_of(region),
+    });
+    let mut seen = HashSet::new();
+    sides.filter(|side| seen.insert(&side.site.name)).collect()
+}
+
+/// Whether regions were answered from both sites before the change: then it is not the change that brings them together.
+fn were_together(change: Change<'_>, one: &str, other: &str) -> bool {
+    let in_use = |zone: &ZoneServing, serving: &Serving, name: &str| {
+        serving.regions.iter().any(|(region, _)| zone.content.site(zone.routing.site(region)).name == name)
+    };
+    one == other
+        || change
+            .zone_before()
+            .is_some_and(|zone| in_use(zone, change.before, one) && in_use(zone, change.before, other))
+}
+
+/// Asks the second side for whatever the first refers to in zones of ours, and notes which names that were.
+fn check<'a>(
+    change: Change<'_>,
+    [side, other]: [Side<'a>; 2],
+    followed: &mut HashSet<NameRef<'a>>,
+    broken: &mut BTreeSet<String>,
+) {
     let mut targets = HashSet::new();
     for set in side.site.zone.rrsets().filter(|set| refers(set.rtype)) {
         targets.extend(set.rdatas().flat_map(|rdata| rdata::names(set.rtype, rdata)).map(|(_, name)| name));
     }
-    let origin = side.site.zone.origin();
-    let mut followed = 0;
-    for target in targets.into_iter().filter(|target| target.is_at_or_below(origin)) {
-        followed += 1;
-        for rtype in types_at(&side.site.zone, target).into_iter().filter(|rtype| is_followed(*rtype)) {
+    for target in targets {
+        let Some(held) = side.view.content_of(target) else { continue };
+        followed.insert(target);
+        if may_vanish(change, target) {
+            continue;
+        }
+        for rtype in types_of(held, target) {
             let here = ask(side.view, target, rtype);
             let there = ask(other.view, target, rtype);
-            if here.is_positive() && !here.is_kept_by(&there) {
+            if here.is_positive() && here.kept_by(&there) == Verdict::Block {
                 broken.insert(format!(
                     "{target} {rtype}, which {} refers to, is {there} at {}",
                     side.site.name, other.site.name
@@ -59,7 +99,22 @@ fn check(side: Side<'_>, other: Side<'_>, broken: &mut BTreeSet<String>) -> usiz
             }
         }
     }
-    followed
+}
+
+/// Whether the operator of the zone that holds the name lets it stop being answered.
+fn may_vanish(change: Change<'_>, target: NameRef<'_>) -> bool {
+    let holding = target.ancestors().find_map(|origin| change.after.zone(origin));
+    holding.is_some_and(|zone| zone.content.policy.may_vanish(target))
+}
+
+/// What a client that followed a reference may ask the name for.
+fn types_of(held: &SiteContent, target: NameRef<'_>) -> Vec<RrType> {
+    let types = types_at(&held.zone, target);
+    // An alias is followed for whatever was asked; below a cut or a DNAME the zone itself does not say what there is.
+    if types.is_empty() || types.contains(&RrType::CNAME) {
+        return vec![RrType::A, RrType::AAAA];
+    }
+    types.into_iter().filter(|rtype| is_followed(*rtype)).collect()
 }
 
 /// Whether clients go on from the type's data to another name.

@@ -10,10 +10,13 @@ pub mod serials;
 pub mod signed;
 pub mod vanish;
 
+#[cfg(test)]
+mod tests;
+
 use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
-use crate::serving::content::SiteContent;
+use crate::serving::content::{SiteContent, SiteId};
 use crate::serving::regions::RegionId;
 use crate::serving::{Serving, View, ZoneServing};
 use crate::time::Timestamp;
@@ -39,6 +42,8 @@ pub mod id {
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
+    /// Gates that an operator can override.
+    pub const SOFT: [&str; 5] = [NOTHING_VANISHES, CROSS_CLOSURE, BLAST_RADIUS, SIGNATURES, SIGNED_ALIKE];
 }
 
 /// What a gate found.
@@ -68,7 +73,9 @@ impl Finding {
     /// What tells this finding from any other: an override covers just that.
     pub fn digest(&self) -> Digest {
         let zone = self.zone.as_ref().to_lowercase().to_string();
-        let front = [self.gate, &zone, &self.reason];
+        // Reasons count what was looked at: an edit that has nothing to do with what was found is no other finding.
+        let reason = if self.items.is_empty() { self.reason.as_str() } else { "" };
+        let front = [self.gate, &zone, reason];
         Digest::of_parts(front.into_iter().chain(self.items.iter().map(String::as_str)))
     }
 }
@@ -117,7 +124,8 @@ impl<'a> Change<'a> {
         self.after.zone(self.origin)
     }
 
-    /// Each distinct pair of what a region gets before and after, where the two are not the very same snapshot.
+    /// Each distinct pair of what a region gets before and after, where the two are not the very same snapshot. Chains
+    /// lead into other zones: regions that get those from other sites get something else.
     pub fn pairs(self) -> Vec<Pair<'a>> {
         let (Some(before), Some(after)) = (self.zone_before(), self.zone_after()) else { return Vec::new() };
         let mut seen = std::collections::HashSet::new();
@@ -133,8 +141,18 @@ impl<'a> Change<'a> {
             .iter()
             .map(|(region, _)| pair(region))
             .filter(|pair| !std::sync::Arc::ptr_eq(&pair.before.site.snapshot, &pair.after.site.snapshot))
-            .filter(|pair| seen.insert((&raw const *pair.before.site, &raw const *pair.after.site)))
+            .filter(|pair| {
+                let sites = (&raw const *pair.before.site, &raw const *pair.after.site);
+                seen.insert((sites, self.others(pair.region)))
+            })
             .collect()
+    }
+
+    /// From which sites a region gets the other zones, before and after.
+    fn others(self, region: RegionId) -> Vec<SiteId> {
+        let zones = self.before.zones().iter().chain(self.after.zones());
+        let others = zones.filter(|zone| zone.content.origin.as_ref() != self.origin);
+        others.map(|zone| zone.routing.site(region)).collect()
     }
 }
 

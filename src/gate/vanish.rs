@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::ask::{Told, ask, types_at};
 use super::{Change, Finding, Pair, id};
+use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::serving::content::Policy;
 use crate::zone::rdata;
-use crate::zone::rrsets::{Owner, Zone};
+use crate::zone::rrsets::{Owner, Rrset, Zone};
 
 /// A label that no operator gives to a host: for names that only a wildcard or a delegation answers.
 const NOBODY: &[u8] = b"_understudy-nobody-has-this-name";
@@ -19,73 +20,82 @@ pub fn judge(change: Change<'_>) -> Finding {
     let Some(after) = change.zone_after() else {
         return Finding::pass(id::NOTHING_VANISHES, change.origin, "the zone is withdrawn");
     };
-    let mut lost = BTreeSet::new();
+    let (mut lost, mut unproven) = (BTreeSet::new(), BTreeSet::new());
     let mut asked = 0;
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
-        let mut search = Search { pair, policy: &after.content.policy, lost: &mut lost, asked: &mut asked };
-        search.run();
+        let aliased = aliased_types(&pair.before.site.zone);
+        let policy = &after.content.policy;
+        Search { change, pair, policy, aliased, lost: &mut lost, unproven: &mut unproven, asked: &mut asked }.run();
     }
-    if lost.is_empty() {
-        return Finding::pass(
-            id::NOTHING_VANISHES,
-            change.origin,
-            format!("all {asked} names and types that are answered now stay so"),
-        );
-    }
-    Finding {
-        gate: id::NOTHING_VANISHES,
-        zone: change.origin.to_name(),
-        verdict: Verdict::Block,
-        reason: format!(
-            "{} of {asked} names and types that are answered now would stop being answered; resolvers would keep that \
-             for the negative TTL or longer",
+    let finding = |verdict, reason: String, remedy: &str, items| {
+        let remedy = remedy.into();
+        Finding { gate: id::NOTHING_VANISHES, zone: change.origin.to_name(), verdict, reason, remedy, items }
+    };
+    let questions = counted(asked, "question");
+    let elsewhere = format!(
+        "{} of {questions} that are answered now would lead to servers that are not ours: whether those answer is \
+         not known here",
+        unproven.len()
+    );
+    if !lost.is_empty() {
+        let mut reason = format!(
+            "{} of {questions} that are answered now would stop being answered; resolvers would keep that for the \
+             negative TTL or longer",
             lost.len()
-        ),
-        remedy: "add what is missing to the target's file and try again; names that are meant to go belong in \
-                 may_vanish"
-            .into(),
-        items: lost.into_iter().collect(),
+        );
+        if !unproven.is_empty() {
+            reason += &format!("; {elsewhere}");
+        }
+        let remedy = "add what is missing to the target's file and try again; names that are meant to go belong in \
+                      may_vanish";
+        lost.append(&mut unproven);
+        return finding(Verdict::Block, reason, remedy, lost.into_iter().collect());
     }
+    if !unproven.is_empty() {
+        let remedy = "look whether they do, and override this by its digest if so";
+        return finding(Verdict::Unknown, elsewhere, remedy, unproven.into_iter().collect());
+    }
+    let reason = format!("what is answered now stays so: {questions} asked");
+    Finding::pass(id::NOTHING_VANISHES, change.origin, reason)
 }
 
 struct Search<'a, 'l> {
+    change: Change<'a>,
     pair: Pair<'a>,
-    policy: &'l Policy,
+    policy: &'a Policy,
+    /// What clients ask for by the name of an alias.
+    aliased: Vec<RrType>,
     lost: &'l mut BTreeSet<String>,
+    /// What others would have to answer.
+    unproven: &'l mut BTreeSet<String>,
     asked: &'l mut usize,
 }
 
-impl Search<'_, '_> {
+impl<'a> Search<'a, '_> {
     fn run(&mut self) {
-        let zone = &*self.pair.before.site.zone;
-        let all_types: Vec<RrType> = zone.rrsets().map(|set| set.rtype).collect::<BTreeSet<_>>().into_iter().collect();
-        for owner in zone.owners() {
-            self.check_owner(owner, &all_types);
+        for owner in self.pair.before.site.zone.owners() {
+            self.check_owner(owner);
         }
         self.check_new_names();
     }
 
-    fn check_owner(&mut self, owner: Owner<'_>, all_types: &[RrType]) {
-        for set in owner.rrsets().filter(|set| is_asked_for(set.rtype)) {
-            self.check(owner.name, set.rtype);
-            match set.rtype {
-                // Whatever the chain ends in, clients ask for it by this name.
-                RrType::CNAME => self.check_each(owner.name, all_types),
-                RrType::DNAME => self.check_below_dname(owner.name, set.rdatas().next()),
-                // What is below a cut is somebody else's, and must stay so.
-                RrType::NS if owner.name != self.pair.before.site.zone.origin() => {
-                    self.check_child(owner.name, &[RrType::A])
-                }
-                _ => {}
-            }
-        }
+    fn check_owner(&mut self, owner: Owner<'a>) {
+        let types: Vec<RrType> = owner.rrsets().map(|set| set.rtype).collect();
+        self.check_types(owner.name, &types);
         if owner.name.is_wildcard()
             && let Some(parent) = owner.name.parent()
         {
-            let types: Vec<_> = owner.rrsets().map(|set| set.rtype).collect();
             self.check_child(parent, &types);
-            if types.contains(&RrType::CNAME) {
-                self.check_child(parent, all_types);
+        }
+        for set in owner.rrsets() {
+            match set.rtype {
+                RrType::DNAME => self.check_below_dname(set),
+                // What is below a cut is somebody else's, and must stay so.
+                RrType::NS if owner.name != self.pair.before.site.zone.origin() => {
+                    self.check_child(owner.name, &[RrType::A]);
+                    self.check_glue(set);
+                }
+                _ => {}
             }
         }
     }
@@ -94,13 +104,7 @@ impl Search<'_, '_> {
     /// is below that.
     fn check_new_names(&mut self) {
         let (before, after) = (&*self.pair.before.site.zone, &*self.pair.after.site.zone);
-        let wildcards: HashSet<NameRef<'_>> = before
-            .owners()
-            .map(|owner| owner.name)
-            .filter(|name| name.is_wildcard())
-            .filter_map(NameRef::parent)
-            .collect();
-        if wildcards.is_empty() {
+        if !before.owners().any(|owner| owner.name.is_wildcard()) {
             return;
         }
         let mut seen = HashSet::new();
@@ -110,58 +114,114 @@ impl Search<'_, '_> {
                     break;
                 }
                 let types = types_at(before, name);
-                self.check_each(name, &types);
-                self.check_child(name, &types);
+                self.check_types(name, &types);
+                // Below an asterisk itself nobody asks.
+                if !name.is_wildcard() {
+                    self.check_child(name, &types);
+                }
             }
         }
     }
 
     /// The names that a DNAME leads to, by the names that clients ask for.
-    fn check_below_dname(&mut self, owner: NameRef<'_>, rdata: Option<&[u8]>) {
-        let zone: &Zone = &self.pair.before.site.zone;
-        let Some((_, target)) = rdata.and_then(|rdata| rdata::names(RrType::DNAME, rdata).next()) else { return };
-        for below in zone.owners().filter(|below| below.name.is_below(target)) {
-            if let Ok(name) = below.name.replace_suffix(target, owner) {
-                let types: Vec<_> = below.rrsets().map(|set| set.rtype).collect();
-                self.check_each(name.as_ref(), &types);
+    fn check_below_dname(&mut self, dname: Rrset<'a>) {
+        let Some((_, target)) = dname.rdatas().next().and_then(|rdata| rdata::names(RrType::DNAME, rdata).next())
+        else {
+            return;
+        };
+        // Where nothing of ours is found, somebody else answers for all that is below.
+        self.check_child(dname.owner, &[RrType::CNAME]);
+        let before = self.change.before;
+        let Some(led_to) = target.ancestors().find_map(|origin| before.zone(origin)) else { return };
+        let led_to = &led_to.content.site(led_to.routing.site(self.pair.region)).zone;
+        for below in led_to.owners().filter(|below| below.name.is_below(target)) {
+            let types: Vec<_> = below.rrsets().map(|set| set.rtype).collect();
+            let Ok(name) = below.name.replace_suffix(target, dname.owner) else { continue };
+            match name.as_ref().parent() {
+                Some(parent) if name.as_ref().is_wildcard() => self.check_child(parent, &types),
+                _ => self.check_types(name.as_ref(), &types),
+            }
+        }
+    }
+
+    /// The addresses that come along with a delegation: without them its servers below it are not found.
+    fn check_glue(&mut self, cut: Rrset<'_>) {
+        let (before, after) = (&*self.pair.before.site.zone, &*self.pair.after.site.zone);
+        let Some(servers) = after.rrset(cut.owner, RrType::NS) else { return };
+        let names = servers.rdatas().flat_map(|rdata| rdata::names(RrType::NS, rdata)).map(|(_, name)| name);
+        for name in names.filter(|name| name.is_at_or_below(cut.owner)) {
+            for rtype in [RrType::A, RrType::AAAA] {
+                let missing = before.rrset(name, rtype).is_some() && after.rrset(name, rtype).is_none();
+                if missing && !self.policy.may_vanish(name) {
+                    let (cut, site) = (cut.owner, &self.pair.after.site.name);
+                    self.lost.insert(format!("{name} {rtype} would be missing from referrals to {cut} at {site}"));
+                }
             }
         }
     }
 
     fn check_child(&mut self, parent: NameRef<'_>, types: &[RrType]) {
         if let Ok(child) = parent.child(NOBODY) {
-            self.check_each(child.as_ref(), types);
+            self.check_types(child.as_ref(), types);
         }
     }
 
-    fn check_each(&mut self, name: NameRef<'_>, types: &[RrType]) {
+    fn check_types(&mut self, name: NameRef<'_>, types: &[RrType]) {
+        if types.contains(&RrType::CNAME) {
+            return self.check_alias(name);
+        }
         for &rtype in types.iter().filter(|rtype| is_asked_for(**rtype)) {
             self.check(name, rtype);
         }
     }
 
-    fn check(&mut self, name: NameRef<'_>, rtype: RrType) {
+    /// Clients ask for what an alias leads to, by the alias's name. One that leads to nothing is asked for as such.
+    fn check_alias(&mut self, name: NameRef<'_>) {
+        let mut leads_somewhere = false;
+        for rtype in self.aliased.clone() {
+            leads_somewhere |= self.check(name, rtype);
+        }
+        if !leads_somewhere {
+            self.check(name, RrType::CNAME);
+        }
+    }
+
+    /// Whether it is answered now.
+    fn check(&mut self, name: NameRef<'_>, rtype: RrType) -> bool {
         let before = ask(self.pair.before.view, name, rtype);
         if !before.is_positive() {
-            return;
+            return false;
         }
         *self.asked += 1;
         let after = ask(self.pair.after.view, name, rtype);
-        if !before.is_kept_by(&after) && !self.policy.may_vanish(name) {
-            self.lost.insert(line(name, rtype, &after));
+        if !self.policy.may_vanish(name) {
+            match before.kept_by(&after) {
+                Verdict::Pass | Verdict::Warn => {}
+                Verdict::Unknown => drop(self.unproven.insert(self.line(name, rtype, &after))),
+                Verdict::Block => drop(self.lost.insert(self.line(name, rtype, &after))),
+            }
         }
+        true
+    }
+
+    fn line(&self, name: NameRef<'_>, rtype: RrType, after: &Told) -> String {
+        let shown: Name = match name.first_label() {
+            Some(NOBODY) => name.parent().and_then(|parent| parent.child(b"*").ok()).unwrap_or_else(|| name.to_name()),
+            _ => name.to_name(),
+        };
+        format!("{shown} {rtype} would become {after} at {}", self.pair.after.site.name)
     }
 }
 
-fn line(name: NameRef<'_>, rtype: RrType, after: &Told) -> String {
-    let shown: Name = match name.first_label() {
-        Some(NOBODY) => name.parent().and_then(|parent| parent.child(b"*").ok()).unwrap_or_else(|| name.to_name()),
-        _ => name.to_name(),
-    };
-    format!("{shown} {rtype} would become {after}")
+/// What clients may ask for by the name of an alias: addresses, and whatever else the zone has but what only stands at
+/// the apex or at a cut.
+fn aliased_types(zone: &Zone) -> Vec<RrType> {
+    let only_there = [RrType::SOA, RrType::NS, RrType::DS, RrType::DNSKEY, RrType::CNAME, RrType::DNAME];
+    let own = zone.rrsets().map(|set| set.rtype).filter(|rtype| is_asked_for(*rtype) && !only_there.contains(rtype));
+    own.chain([RrType::A, RrType::AAAA]).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Whether clients ask for the type: proofs and signatures come along by themselves.
-fn is_asked_for(rtype: RrType) -> bool {
+pub(super) fn is_asked_for(rtype: RrType) -> bool {
     !matches!(rtype, RrType::RRSIG | RrType::NSEC | RrType::NSEC3 | RrType::NSEC3PARAM)
 }

@@ -5,18 +5,23 @@
 //! changes is listed in `tests/serve_handler.rs`.
 
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use hickory_proto::ProtoError;
 use hickory_proto::op::{Header, HeaderCounts, Message, MessageType, Metadata, ResponseCode};
-use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
+use hickory_proto::rr::Record;
+use hickory_proto::rr::rdata::opt::{EdnsCode, EdnsOption};
+use hickory_proto::serialize::binary::{BinDecodable, BinDecoder, BinEncoder};
 use hickory_server::net::runtime::Time;
 use hickory_server::net::xfer::Protocol;
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
-use hickory_server::zone_handler::{MessageResponseBuilder, Queries};
+use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
 
 use super::counters::Counters;
+use super::front::Clients;
 use super::stage::Stage;
+use crate::serving::edns::PADDING_BLOCK;
 use crate::serving::respond::{Asker, Transport};
 
 thread_local! {
@@ -28,6 +33,8 @@ thread_local! {
 pub struct Handler {
     stage: Arc<Stage>,
     counters: Arc<Counters>,
+    /// Where TLS and HTTPS connections are from, if they are carried here.
+    clients: Option<Arc<Clients>>,
 }
 
 /// An answer of ours in hickory's terms.
@@ -40,7 +47,20 @@ struct Reply {
 impl Handler {
     /// A handler that answers from `stage` and counts in `counters`, which must be of the shared kind.
     pub fn new(stage: Arc<Stage>, counters: Arc<Counters>) -> Handler {
-        Handler { stage, counters }
+        Handler { stage, counters, clients: None }
+    }
+
+    /// The same behind a front, which knows the clients.
+    pub(super) fn behind(self, clients: Arc<Clients>) -> Handler {
+        Handler { clients: Some(clients), ..self }
+    }
+
+    /// The client that a request is from; none if it did not come through the front.
+    fn client(&self, request: &Request) -> Option<IpAddr> {
+        match (&self.clients, request.protocol()) {
+            (Some(clients), Protocol::Tls | Protocol::Https) => clients.behind(request.src()),
+            _ => Some(request.src().ip()),
+        }
     }
 
     /// The answer, or `None` where silence is right.
@@ -51,11 +71,11 @@ impl Handler {
             Protocol::Tcp => Transport::Tcp,
             _ => Transport::Encrypted,
         };
-        let asker = Asker { source: request.src().ip(), transport, now: super::now() };
+        let asker = Asker { source: self.client(request)?, transport, now: super::now() };
         ANSWER.with_borrow_mut(|out| {
             let length = self.stage.load().respond(packet, &asker, out);
             let answer = length.map(|length| &out[..length]);
-            self.counters.answered(transport, packet.len(), answer);
+            self.counters.answered(transport, packet, answer);
             answer.map(Reply::read)
         })
     }
@@ -67,7 +87,44 @@ impl Reply {
         let mut decoder = BinDecoder::new(answer);
         let questions = Header::read(&mut decoder)?.counts.queries;
         let queries = Queries::read(&mut decoder, questions.into())?;
-        Ok(Reply { message, queries })
+        let mut reply = Reply { message, queries };
+        reply.pad()?;
+        Ok(reply)
+    }
+
+    /// Pads the answer anew if it is padded: the way that hickory writes it, it has another length.
+    fn pad(&mut self) -> Result<(), ProtoError> {
+        let set = |reply: &mut Reply, padding: Vec<u8>| {
+            let options = reply.message.edns.as_mut().map(|edns| edns.options_mut());
+            if let Some(options) = options {
+                options.remove(EdnsCode::Padding);
+                options.insert(EdnsOption::Unknown(EdnsCode::Padding.into(), padding));
+            }
+        };
+        if self.message.edns.as_ref().is_none_or(|edns| edns.options().get(EdnsCode::Padding).is_none()) {
+            return Ok(());
+        }
+        set(self, Vec::new());
+        let mut octets = Vec::new();
+        self.build().destructive_emit(&mut BinEncoder::new(&mut octets))?;
+        let padded = octets.len().next_multiple_of(PADDING_BLOCK).min(usize::from(u16::MAX)).max(octets.len());
+        set(self, vec![0; padded - octets.len()]);
+        Ok(())
+    }
+
+    fn build(
+        &self,
+    ) -> MessageResponse<
+        '_,
+        '_,
+        impl Iterator<Item = &Record> + Send,
+        impl Iterator<Item = &Record> + Send,
+        impl Iterator<Item = &Record> + Send,
+        impl Iterator<Item = &Record> + Send,
+    > {
+        let builder = MessageResponseBuilder::new(&self.queries, self.message.edns.as_ref());
+        let Message { metadata, answers, authorities, additionals, .. } = &self.message;
+        builder.build(*metadata, answers, authorities, [], additionals)
     }
 }
 
@@ -78,11 +135,7 @@ impl RequestHandler for Handler {
         failure.response_code = ResponseCode::ServFail;
         let sent = match self.reply(request) {
             None => Ok(info(failure)),
-            Some(Ok(Reply { message, queries })) => {
-                let builder = MessageResponseBuilder::new(&queries, message.edns.as_ref());
-                let Message { metadata, answers, authorities, additionals, .. } = &message;
-                to.send_response(builder.build(*metadata, answers, authorities, [], additionals)).await
-            }
+            Some(Ok(reply)) => to.send_response(reply.build()).await,
             Some(Err(error)) => {
                 // Ours and yet unreadable: a bug in one of the two. The client is better told than left waiting.
                 tracing::error!(%error, "hickory cannot read our answer; the client gets SERVFAIL instead");
@@ -106,10 +159,8 @@ mod tests {
     use std::str::FromStr;
 
     use hickory_proto::op::{Edns, MessageType, OpCode, Query};
-    use hickory_proto::rr::rdata::opt::EdnsOption;
     use hickory_proto::rr::rdata::{A, MX, NULL, SOA, TXT};
-    use hickory_proto::rr::{Name, RData, Record, RecordType};
-    use hickory_proto::serialize::binary::BinEncoder;
+    use hickory_proto::rr::{Name, RData, RecordType};
 
     use super::*;
 
@@ -143,13 +194,9 @@ mod tests {
     #[test]
     fn an_answer_survives_being_read_and_written_again() {
         let before = rich();
-        let Reply { message, queries } = Reply::read(&before.to_vec().unwrap()).unwrap();
+        let reply = Reply::read(&before.to_vec().unwrap()).unwrap();
         let mut bytes = Vec::new();
-        let Message { metadata, answers, authorities, additionals, .. } = &message;
-        MessageResponseBuilder::new(&queries, message.edns.as_ref())
-            .build(*metadata, answers, authorities, [], additionals)
-            .destructive_emit(&mut BinEncoder::new(&mut bytes))
-            .unwrap();
+        reply.build().destructive_emit(&mut BinEncoder::new(&mut bytes)).unwrap();
         let after = Message::from_vec(&bytes).unwrap();
         assert_eq!(after, before);
         assert_eq!(after.to_string(), before.to_string(), "the case of names");

@@ -1,5 +1,6 @@
 //! Binding addresses, starting the workers on them, and stopping them without losing a query.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -20,7 +21,9 @@ use super::counters::{Counters, Tally};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
+use super::zones::ZoneCounter;
 use super::{mmsg, udp};
+use crate::name::Name;
 
 /// Octets of answers that the kernel is to keep for each worker.
 const SEND_BUFFER: usize = 1 << 20;
@@ -62,7 +65,7 @@ pub enum ServeError {
     Bind {
         /// The address wanted.
         address: SocketAddr,
-        /// `UDP` or `TCP`.
+        /// `UDP`, `TCP`, `DoT`, `DoH` or `DoQ`.
         transport: &'static str,
         /// What the system says.
         source: io::Error,
@@ -168,7 +171,7 @@ impl Bound {
     }
 }
 
-fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
+pub(super) fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
     if address.is_ipv6() {
@@ -177,7 +180,7 @@ fn new_socket(address: SocketAddr, kind: SockType) -> nix::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+pub(super) fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = new_socket(address, SockType::Stream)?;
     // Connections of a server that has just ended don't keep the next one from its port.
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
@@ -241,6 +244,7 @@ impl Running {
         let worker = udp::Worker {
             socket,
             stage: Arc::clone(stage),
+            zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
             limiter: limit.map(Limiter::new),
             stop: Arc::clone(&self.stop),
@@ -301,6 +305,13 @@ impl Running {
     pub fn tally(&self) -> Tally<u64> {
         let mut total = Tally::default();
         self.counters.iter().for_each(|counters| counters.add_to(&mut total));
+        total
+    }
+
+    /// How many queries over UDP each zone got so far.
+    pub fn zone_counts(&self) -> BTreeMap<Name, u64> {
+        let mut total = BTreeMap::new();
+        self.counters.iter().for_each(|counters| counters.zones().add_to(&mut total));
         total
     }
 

@@ -1,15 +1,19 @@
 //! Sockets around the engine: datagrams, TCP, and hickory-server's handler for encrypted transports.
 
+pub mod certificates;
 pub mod counters;
+pub mod encrypted;
 pub mod handler;
 pub mod listen;
 pub mod privileges;
 pub mod rrl;
 pub mod stage;
 pub mod tcp;
+pub mod zones;
 
 mod connections;
 mod conversation;
+mod front;
 mod mmsg;
 mod peek;
 mod udp;

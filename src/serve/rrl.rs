@@ -16,7 +16,7 @@ use crate::net::Network;
 const WAYS: usize = 4;
 
 /// How answers over UDP are limited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RateLimit {
     /// Answers a second to one network, of each kind: positive, empty, NXDOMAIN, error.
     pub per_second: NonZeroU32,
@@ -99,14 +99,14 @@ impl Limiter {
         self.started.elapsed().as_micros() as u64
     }
 
-    /// What to do with this answer to this query.
-    pub(super) fn judge(&mut self, now: u64, source: IpAddr, query: &[u8], answer: &[u8]) -> Verdict {
+    /// What to do with this answer to a query from `source`, of whom `proven` says whether the address is no forged one.
+    pub(super) fn judge(&mut self, now: u64, source: IpAddr, answer: &[u8], proven: impl FnOnce() -> bool) -> Verdict {
         let source = source.to_canonical();
         if self.within(now, source, peek::kind(answer)) {
             return Verdict::Send;
         }
         // Dearer questions are asked of those over the limit only.
-        if self.settings.exempt.iter().any(|network| network.contains(source)) || peek::proven(query, answer) {
+        if self.settings.exempt.iter().any(|network| network.contains(source)) || proven() {
             return Verdict::Send;
         }
         self.limited = self.limited.wrapping_add(1);
@@ -150,7 +150,7 @@ mod tests {
 
     fn sent(limiter: &mut Limiter, now: u64, source: &str, rcode: u8, times: usize) -> usize {
         let source = source.parse().unwrap();
-        let sent = |_: &usize| limiter.judge(now, source, b"", &answer(rcode)) == Verdict::Send;
+        let sent = |_: &usize| limiter.judge(now, source, &answer(rcode), || false) == Verdict::Send;
         (0..times).filter(sent).count()
     }
 
@@ -182,10 +182,19 @@ mod tests {
         for (slip, cut) in [(0, 0), (1, 90), (2, 45), (10, 9)] {
             let mut limiter = limiter(10, slip, 1024);
             let source = "192.0.2.1".parse().unwrap();
-            let verdicts: Vec<Verdict> = (0..100).map(|_| limiter.judge(0, source, b"", &answer(0))).collect();
+            let verdicts: Vec<Verdict> = (0..100).map(|_| limiter.judge(0, source, &answer(0), || false)).collect();
             assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Send).count(), 10);
             assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Cut).count(), cut, "slip {slip}");
         }
+    }
+
+    #[test]
+    fn who_is_proven_is_never_limited() {
+        let mut limiter = limiter(1, 0, 64);
+        let source = "192.0.2.1".parse().unwrap();
+        let sent = |limiter: &mut Limiter, proven| limiter.judge(7, source, &answer(3), || proven) == Verdict::Send;
+        assert!(sent(&mut limiter, false) && !sent(&mut limiter, false));
+        assert!(sent(&mut limiter, true) && !sent(&mut limiter, false) && sent(&mut limiter, true));
     }
 
     #[test]
@@ -193,7 +202,7 @@ mod tests {
         let mut limiter = limiter(10, 0, 64);
         for network in 0..100_000u32 {
             let source = std::net::Ipv4Addr::from_bits(network << 8);
-            assert_eq!(limiter.judge(7, source.into(), b"", &answer(3)), Verdict::Send);
+            assert_eq!(limiter.judge(7, source.into(), &answer(3), || false), Verdict::Send);
         }
         assert_eq!(limiter.buckets.len() * WAYS, 64);
         // One that keeps at it is limited all the same.

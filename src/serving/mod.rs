@@ -3,18 +3,26 @@
 //! [`Serving`] is immutable; a change makes a new one, and the only way for it to get in front of clients is
 //! [`crate::door`].
 
+pub mod ahead;
+pub mod chaos;
 pub mod content;
+pub mod cookie;
 pub mod directory;
+pub mod edns;
+pub mod notes;
 mod proof;
 pub mod query;
 pub mod regions;
 pub mod resolve;
 pub mod respond;
+pub mod tsig;
 
 use std::sync::Arc;
 
 use content::{Content, SiteId};
+use cookie::CookieSecret;
 use directory::Directory;
+use notes::Notes;
 use regions::{RegionId, Regions};
 
 use crate::name::NameRef;
@@ -36,20 +44,36 @@ pub struct Serving {
     pub settings: Settings,
     /// The regions that clients are told apart by.
     pub regions: Arc<Regions>,
+    notes: Arc<Notes>,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
 }
 
 /// How answers are given, whatever the zone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The greatest answer over UDP, in octets; 1232 passes nearly everywhere without fragments.
     pub udp_payload: u16,
+    /// How DNS cookies are made; none: they are ignored.
+    pub cookies: Option<Cookies>,
+    /// Which server of several this is, in 100 octets at most: NSID (RFC 5001), `id.server` and `hostname.bind`.
+    pub identity: Option<Arc<str>>,
+    /// What `version.bind` and `version.server` are answered with, in 255 octets at most.
+    pub version: Option<Arc<str>>,
+}
+
+/// How DNS cookies are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Cookies {
+    /// What they are made with.
+    pub secret: CookieSecret,
+    /// Whether a client that knows cookies must show one of ours before it is answered over UDP (RFC 7873 §5.2.3).
+    pub required: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { udp_payload: 1232 }
+        Settings { udp_payload: 1232, cookies: None, identity: None, version: None }
     }
 }
 
@@ -71,9 +95,26 @@ pub struct Routing {
     pub sites: Vec<SiteId>,
     /// Counts the changes of the zone's routing; it only grows.
     pub revision: u64,
+    /// The revision that last moved each region, by [`RegionId`]; a region behind the end was never moved.
+    pub moved: Vec<u64>,
 }
 
 impl Routing {
+    /// The revision that last moved a region: a plan that was made before it is none any more, even where the region is
+    /// back at the site that it was at.
+    pub fn moved(&self, region: RegionId) -> u64 {
+        self.moved.get(region.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Answers a region from another site, as part of the change that makes `revision`.
+    pub fn set(&mut self, region: RegionId, site: SiteId, revision: u64) {
+        let at = region.0 as usize;
+        let first = self.sites.first().copied().unwrap_or_default();
+        self.sites.resize(self.sites.len().max(at + 1), first);
+        self.moved.resize(self.moved.len().max(at + 1), 0);
+        (self.sites[at], self.moved[at], self.revision) = (site, revision, self.revision.max(revision));
+    }
+
     /// The site of a region; a region that the routing does not know is answered like everybody else.
     pub fn site(&self, region: RegionId) -> SiteId {
         self.sites.get(region.0 as usize).or(self.sites.first()).copied().unwrap_or_default()
@@ -105,7 +146,13 @@ impl Serving {
     /// Nothing is served yet; the next publication is the one after `generation`.
     pub fn empty(generation: u64, key: HashKey, settings: Settings, regions: Regions) -> Serving {
         let directory = Arc::new(Directory::of(key, &[]));
-        Serving { generation, key, settings, regions: Arc::new(regions), zones: Vec::new(), directory }
+        let (regions, notes) = (Arc::new(regions), Arc::default());
+        Serving { generation, key, settings, regions, notes, zones: Vec::new(), directory }
+    }
+
+    /// Where the zones stand in their list: the same as long as none is added or goes.
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
     }
 
     /// The zones, in no order that means anything.
@@ -132,6 +179,11 @@ impl Serving {
     /// The same as it was published before a restart.
     pub(crate) fn at_generation(&self, generation: u64) -> Serving {
         Serving { generation, ..self.clone() }
+    }
+
+    /// The same answers with other settings and notes.
+    pub(crate) fn with_manner(&self, settings: Settings, notes: Notes) -> Serving {
+        Serving { settings, notes: Arc::new(notes), ..self.clone() }
     }
 
     /// The same with some zones changed or added, one generation on. Private to the core: what it returns is no more
@@ -167,7 +219,14 @@ pub struct View<'s> {
     region: RegionId,
 }
 
-impl View<'_> {
+impl<'s> View<'s> {
+    /// What the region gets of the zone that holds the name.
+    pub fn content_of(self, name: NameRef<'_>) -> Option<&'s content::SiteContent> {
+        let sought = Sought::new(self.serving.key, name);
+        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
+        Some(zone.content.site(zone.routing.site(self.region)))
+    }
+
     /// The key of the hash over names.
     pub fn key(self) -> HashKey {
         self.serving.key

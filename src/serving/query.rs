@@ -1,47 +1,35 @@
-//! A query as it came: header, question, OPT record (RFC 1035 §4.1, RFC 6891).
+//! A query as it came: header, question, OPT and TSIG record (RFC 1035 §4.1, RFC 6891, RFC 8945).
 
-use crate::name::NameRef;
+use super::edns::Edns;
+use super::tsig::Tsig;
+use crate::name::{MAX_NAME, NameRef};
 use crate::rr::{Class, RrType};
-use crate::snapshot::answer::Rcode;
 use crate::snapshot::emit::HEADER;
 
-/// A query that can be answered.
+/// A query, read as far as it can be.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'p> {
-    /// The name that is asked for, in the case it came in.
+    /// Whether something in it is not as it has to be.
+    pub malformed: bool,
+    /// The question, if there is one, and one only.
+    pub question: Option<Question<'p>>,
+    /// The OPT record, if there is one that can be read.
+    pub edns: Option<Edns<'p>>,
+    /// The TSIG record, if there is one.
+    pub tsig: Option<Tsig<'p>>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'p> {
+    /// The name, in the case it came in.
     pub name: NameRef<'p>,
-    /// The type that is asked for.
+    /// The type.
     pub rtype: RrType,
-    /// The class that is asked for.
+    /// The class.
     pub class: Class,
     /// Where the question ends.
-    pub question_end: usize,
-    /// The OPT record, if there was one.
-    pub edns: Option<Edns<'p>>,
-}
-
-/// What an OPT record says (RFC 6891 §6.1).
-#[derive(Clone, Copy, Debug)]
-pub struct Edns<'p> {
-    /// The greatest answer that the client takes over UDP, in octets.
-    pub payload: u16,
-    /// The EDNS version.
-    pub version: u8,
-    /// Whether the client wants DNSSEC records (RFC 3225).
-    pub dnssec_ok: bool,
-    /// The options, not looked at yet.
-    pub options: &'p [u8],
-}
-
-/// A query that cannot be answered: the response code to say so with, and what was understood of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault<'p> {
-    /// The response code.
-    pub rcode: Rcode,
-    /// Where the question ends, if it could be read.
-    pub question_end: Option<usize>,
-    /// The OPT record, if one could be read.
-    pub edns: Option<Edns<'p>>,
+    pub end: usize,
 }
 
 /// The operation code of a header.
@@ -51,103 +39,135 @@ pub fn opcode(packet: &[u8]) -> u8 {
 
 impl<'p> Query<'p> {
     /// Reads a packet of at least a header's length.
-    pub fn read(packet: &'p [u8]) -> Result<Query<'p>, Fault<'p>> {
-        let fault = |rcode, question_end, edns| Fault { rcode, question_end, edns };
+    ///
+    /// Octets behind the last record are not looked at, as BIND and NSD do it: nothing depends on them.
+    pub fn read(packet: &'p [u8]) -> Query<'p> {
         let count = |index: usize| u16::from_be_bytes([packet[4 + 2 * index], packet[5 + 2 * index]]);
-        let wrong = if opcode(packet) == 0 { Rcode::FORMERR } else { Rcode::NOTIMP };
-        if count(0) != 1 {
-            return Err(fault(wrong, None, None));
+        let mut reader = Reader::new(packet, HEADER);
+        let mut query = Query { malformed: true, question: None, edns: None, tsig: None };
+        match count(0) {
+            0 => {}
+            1 => {
+                query.question = reader.question();
+                if query.question.is_none() {
+                    return query;
+                }
+            }
+            // RFC 9619: one question, or none.
+            _ => return query,
         }
-        let mut reader = Reader { packet, at: HEADER };
-        let (Some(name), Some(rtype), Some(class)) = (reader.whole_name(), reader.u16(), reader.u16()) else {
-            return Err(fault(wrong, None, None));
-        };
-        let question_end = reader.at;
         let others = u32::from(count(1)) + u32::from(count(2));
-        let edns = match reader.opt(others, u32::from(count(3))) {
-            Ok(edns) => edns,
-            Err(()) => return Err(fault(wrong, Some(question_end), None)),
-        };
-        if opcode(packet) != 0 {
-            return Err(fault(Rcode::NOTIMP, Some(question_end), edns));
+        let whole = query.read_records(&mut reader, others, others + u32::from(count(3)));
+        Query { malformed: whole.is_none(), ..query }
+    }
+
+    /// Reads `count` records, of which the first `others` are not in the additional section.
+    fn read_records(&mut self, reader: &mut Reader<'p>, others: u32, count: u32) -> Option<()> {
+        for index in 0..count {
+            let start = reader.at;
+            let owner_len = reader.name()?;
+            let &[t1, t2, c1, c2, ttl @ .., l1, l2] = reader.take(10)?.first_chunk::<10>()?;
+            let rdata = reader.take(u16::from_be_bytes([l1, l2]).into())?;
+            match RrType(u16::from_be_bytes([t1, t2])) {
+                // One OPT record, of the root, and in the additional section only (RFC 6891 §6.1.1).
+                RrType::OPT => {
+                    // Which of several counts, nobody knows: the answer has none then, as BIND and Knot do it.
+                    if index < others || owner_len != 1 || self.edns.take().is_some() {
+                        return None;
+                    }
+                    let [rcode, version, flags, z] = ttl;
+                    self.edns = Some(Edns::read([c1, c2, rcode, version, flags, z], rdata)?);
+                }
+                // One TSIG record, the last of all (RFC 8945 §5.2).
+                RrType::TSIG => {
+                    if index < others || index + 1 < count {
+                        return None;
+                    }
+                    self.tsig = Some(Tsig::read(start, u16::from_be_bytes([c1, c2]), rdata)?);
+                }
+                _ => {}
+            }
         }
-        Ok(Query { name, rtype: RrType(rtype), class: Class(class), question_end, edns })
+        Some(())
     }
 }
 
-struct Reader<'p> {
-    packet: &'p [u8],
+/// Steps through octets.
+pub(super) struct Reader<'p> {
+    octets: &'p [u8],
     at: usize,
 }
 
 impl<'p> Reader<'p> {
-    fn take(&mut self, len: usize) -> Option<&'p [u8]> {
-        let octets = self.packet.get(self.at..self.at.checked_add(len)?)?;
+    pub(super) fn new(octets: &'p [u8], at: usize) -> Reader<'p> {
+        Reader { octets, at }
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Option<&'p [u8]> {
+        let octets = self.octets.get(self.at..self.at.checked_add(len)?)?;
         self.at += len;
         Some(octets)
     }
 
-    fn u16(&mut self) -> Option<u16> {
+    pub(super) fn u16(&mut self) -> Option<u16> {
         self.take(2).map(|octets| u16::from_be_bytes([octets[0], octets[1]]))
     }
 
-    /// A name without compression: in the first question there is nothing that a pointer could point at.
-    fn whole_name(&mut self) -> Option<NameRef<'p>> {
-        let name = NameRef::read(self.packet.get(self.at..)?).ok()?;
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.octets.len()
+    }
+
+    /// A name without compression.
+    pub(super) fn whole_name(&mut self) -> Option<NameRef<'p>> {
+        let name = NameRef::read(self.octets.get(self.at..)?).ok()?;
         self.at += name.len();
         Some(name)
     }
 
-    /// Steps over a name, a pointer perhaps; whether it was the root.
-    fn skip_name(&mut self) -> Option<bool> {
-        let start = self.at;
-        loop {
-            let len = *self.packet.get(self.at)?;
-            self.at += 1;
-            match len {
-                0 => return Some(self.at == start + 1),
-                1..=63 => {
-                    self.take(len.into())?;
-                }
-                0xC0.. => {
-                    self.take(1)?;
-                    return Some(false);
-                }
-                _ => return None,
-            }
-        }
+    /// The question. Its name is not compressed: in front of it there is nothing that a pointer could point at.
+    fn question(&mut self) -> Option<Question<'p>> {
+        let (name, rtype, class) = (self.whole_name()?, self.u16()?, self.u16()?);
+        Some(Question { name, rtype: RrType(rtype), class: Class(class), end: self.at })
     }
 
-    /// Steps over `others` records, then looks for the OPT record among the `additional` ones.
-    fn opt(&mut self, others: u32, additional: u32) -> Result<Option<Edns<'p>>, ()> {
-        let mut found = None;
-        for index in 0..others + additional {
-            let is_root = self.skip_name().ok_or(())?;
-            let head = self.take(10).ok_or(())?;
-            let rdata = self.take(u16::from_be_bytes([head[8], head[9]]).into()).ok_or(())?;
-            if u16::from_be_bytes([head[0], head[1]]) != RrType::OPT.0 {
-                continue;
-            }
-            // One OPT record, of the root, and in the additional section only (RFC 6891 §6.1.1).
-            if index < others || !is_root || found.is_some() || !options_are_whole(rdata) {
-                return Err(());
-            }
-            found = Some(Edns {
-                payload: u16::from_be_bytes([head[2], head[3]]),
-                version: head[5],
-                dnssec_ok: head[6] & 0x80 != 0,
-                options: rdata,
-            });
+    /// Steps over a name, a compressed one perhaps; returns its length without compression.
+    fn name(&mut self) -> Option<usize> {
+        // The owner of an OPT record, which nearly all records of queries are.
+        if self.octets.get(self.at) == Some(&0) {
+            self.at += 1;
+            return Some(1);
         }
-        Ok(found)
+        let (len, end) = expand(self.octets, self.at, &mut [0; MAX_NAME])?;
+        self.at = end;
+        Some(len)
     }
 }
 
-fn options_are_whole(mut options: &[u8]) -> bool {
-    while !options.is_empty() {
-        let Some(len) = options.get(2..4) else { return false };
-        let Some(rest) = options.get(4 + usize::from(u16::from_be_bytes([len[0], len[1]]))..) else { return false };
-        options = rest;
+/// Puts the name at `at`, a compressed one perhaps, into `name`; returns its length and where it ends in the packet.
+/// Pointers lead back only, each further than the one before (RFC 1035 §4.1.4).
+pub(super) fn expand(packet: &[u8], mut at: usize, name: &mut [u8; MAX_NAME]) -> Option<(usize, usize)> {
+    let (mut len, mut end, mut start) = (0, None, at);
+    loop {
+        let octet = *packet.get(at)?;
+        match octet {
+            0..=63 => {
+                let label = packet.get(at..at + 1 + usize::from(octet))?;
+                name.get_mut(len..len + label.len())?.copy_from_slice(label);
+                len += label.len();
+                at += label.len();
+                if octet == 0 {
+                    return Some((len, end.unwrap_or(at)));
+                }
+            }
+            0xC0.. => {
+                let target = usize::from(octet & 0x3F) << 8 | usize::from(*packet.get(at + 1)?);
+                end = end.or(Some(at + 2));
+                if target >= start || target < HEADER {
+                    return None;
+                }
+                (start, at) = (target, target);
+            }
+            _ => return None,
+        }
     }
-    true
 }

@@ -3,8 +3,12 @@
 use std::net::IpAddr;
 
 use super::Serving;
-use super::query::{Edns, Fault, Query, opcode};
+use super::chaos;
+use super::cookie::Standing;
+use super::edns::{BADCOOKIE, ExtendedError, Opt};
+use super::query::{Query, Question, opcode};
 use super::resolve::{AnyPolicy, Heading};
+use super::tsig::{NOTAUTH, Tsig};
 use crate::net::ClientNet;
 use crate::rr::{Class, RrType};
 use crate::snapshot::answer::Rcode;
@@ -36,8 +40,6 @@ pub struct Asker {
 
 /// What a client without EDNS takes over UDP (RFC 1035 §4.2.1).
 const CLASSIC_PAYLOAD: u16 = 512;
-/// An OPT record without options.
-const OPT_LEN: usize = 11;
 /// The flag of an answer (RFC 1035 §4.1.1), in the header's third octet.
 const QR: u8 = 0x80;
 const AA: u8 = 0x04;
@@ -45,94 +47,225 @@ const TC: u8 = 0x02;
 /// What an answer takes over from its query: the operation code and RD, and in the fourth octet CD (RFC 4035 §3.2.2).
 const KEPT: [u8; 2] = [0x79, 0x10];
 
+/// Operation codes (RFC 1035 §4.1.1, RFC 1996, RFC 2136).
+const QUERY: u8 = 0;
+const NOTIFY: u8 = 4;
+const UPDATE: u8 = 5;
+
+/// An answer in the making: what is known of it before anything is looked up.
+struct Reply<'q> {
+    serving: &'q Serving,
+    packet: &'q [u8],
+    asker: &'q Asker,
+    /// Where the question ends; none if it is not repeated.
+    question_end: Option<usize>,
+    opt: Option<Opt<'q>>,
+    tsig: Option<Tsig<'q>>,
+    /// The most octets that it may have.
+    limit: usize,
+}
+
+/// Why there is nothing but a response code.
+struct Refusal(Rcode, Option<ExtendedError>);
+
 impl Serving {
     /// Writes the answer to `packet` into `out` and returns its length, or `None` where silence is right (a packet
     /// without a whole header, or one that is itself an answer).
     ///
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
+        let mut sought = Sought::default();
+        sought.set(self.key, packet.get(HEADER..).unwrap_or_default());
+        self.respond_to(packet, &mut sought, asker, out)
+    }
+
+    /// The same where `sought` was [set](Sought::set) to the packet's octets behind the header already.
+    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<usize> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
-        Some(match Query::read(packet) {
-            Ok(query) => self.answer(packet, &query, asker, out),
-            Err(fault) => self.refuse(packet, &fault, out),
+        let query = Query::read(packet);
+        let mut reply = Reply {
+            serving: self,
+            packet,
+            asker,
+            question_end: query.question.map(|question| question.end),
+            opt: query.edns.map(|edns| Opt::plain(&self.settings, &edns)),
+            tsig: query.tsig,
+            limit: self.limit(query.edns.map(|edns| edns.payload), asker.transport),
+        };
+        Some(match reply.judge(&query) {
+            Ok(question) => reply.answer(&question, sought, out),
+            Err(refusal) => reply.refuse(&refusal, out),
         })
     }
 
-    fn answer(&self, packet: &[u8], query: &Query<'_>, asker: &Asker, out: &mut [u8]) -> usize {
-        let refuse = |rcode, out: &mut [u8]| {
-            let fault = Fault { rcode, question_end: Some(query.question_end), edns: query.edns };
-            self.refuse(packet, &fault, out)
-        };
-        match (query.edns, query.rtype, query.class) {
-            (Some(Edns { version: 1.., .. }), ..) => return refuse(Rcode::BADVERS, out),
-            (_, RrType::OPT | RrType::TSIG | RrType(0), _) => return refuse(Rcode::FORMERR, out),
-            (_, RrType::AXFR | RrType::IXFR, _) => return refuse(Rcode::REFUSED, out),
-            (_, RrType(128..=254), _) => return refuse(Rcode::NOTIMP, out),
-            (_, _, Class::IN | Class::ANY) => {}
-            _ => return refuse(Rcode::REFUSED, out),
-        }
-        let Some(mut sought) = Sought::read(self.key, query.name.as_wire()) else {
-            return refuse(Rcode::FORMERR, out);
-        };
-        let limit = self.limit(query.edns, asker.transport);
-        let any = if asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
-        out[..query.question_end].copy_from_slice(&packet[..query.question_end]);
-        let dnssec = query.edns.is_some_and(|edns| edns.dnssec_ok);
-        let reserved = if query.edns.is_some() { OPT_LEN } else { 0 };
-        let mut writer = Writer::new(out, query.question_end, limit - reserved, dnssec);
-        let heading =
-            self.view(ClientNet::from_source(asker.source)).resolve(&mut sought, query.rtype, any, &mut writer);
-        let end = writer.finish();
-        let (truncated, counts) = (writer.is_truncated(), writer.counts());
-        write_header(packet, heading, truncated, counts, true, out);
-        self.write_opt(query.edns, heading.rcode, end, out)
+    /// Whether `packet` proves by a server cookie that its source is not forged (RFC 7873).
+    pub fn is_proven(&self, packet: &[u8], asker: &Asker) -> bool {
+        let edns = if packet.len() < HEADER { None } else { Query::read(packet).edns };
+        edns.is_some_and(|edns| {
+            let reply = Opt::reply(&self.settings, &edns, asker);
+            matches!(reply, Ok((_, Some(Standing::Proven))))
+        })
     }
 
     /// How long an answer may be.
-    fn limit(&self, edns: Option<Edns<'_>>, transport: Transport) -> usize {
+    fn limit(&self, payload: Option<u16>, transport: Transport) -> usize {
         if transport != Transport::Udp {
             return usize::from(u16::MAX);
         }
-        let taken = edns.map_or(CLASSIC_PAYLOAD, |edns| edns.payload.min(self.settings.udp_payload));
+        let taken = payload.map_or(CLASSIC_PAYLOAD, |payload| payload.min(self.settings.udp_payload));
         // Less than 512 means 512 (RFC 6891 §6.2.3).
         taken.max(CLASSIC_PAYLOAD).into()
     }
+}
 
-    fn refuse(&self, packet: &[u8], fault: &Fault<'_>, out: &mut [u8]) -> usize {
-        let end = fault.question_end.unwrap_or(HEADER);
-        out[..end].copy_from_slice(&packet[..end]);
-        let heading = Heading { rcode: fault.rcode, authoritative: false };
-        write_header(packet, heading, false, [0; 3], fault.question_end.is_some(), out);
-        self.write_opt(fault.edns, fault.rcode, end, out)
+impl<'q> Reply<'q> {
+    /// Whether the query can be answered, or what is said instead; in the order in which BIND looks.
+    fn judge(&mut self, query: &Query<'q>) -> Result<Question<'q>, Refusal> {
+        let only = |rcode| Err(Refusal(rcode, None));
+        if query.malformed {
+            return only(Rcode::FORMERR);
+        }
+        let mut standing = None;
+        if let Some(edns) = &query.edns {
+            if edns.version > 0 {
+                return only(Rcode::BADVERS);
+            }
+            let Ok((opt, stands)) = Opt::reply(&self.serving.settings, edns, self.asker) else {
+                return only(Rcode::FORMERR);
+            };
+            (self.opt, standing) = (Some(opt), stands);
+        }
+        let opcode = opcode(self.packet);
+        let Some(question) = query.question else {
+            return only(match (opcode, standing) {
+                // Nothing is asked but for a cookie, or whether this one is good (RFC 7873 §5.4).
+                (QUERY, Some(Standing::New | Standing::Proven)) => Rcode::NOERROR,
+                (QUERY, Some(Standing::Bad)) => BADCOOKIE,
+                // What is not supported has no form that we know.
+                (QUERY | NOTIFY | UPDATE, _) => Rcode::FORMERR,
+                _ => Rcode::NOTIMP,
+            });
+        };
+        if self.tsig.is_some() {
+            return only(NOTAUTH);
+        }
+        if opcode != QUERY {
+            return only(Rcode::NOTIMP);
+        }
+        let required = self.serving.settings.cookies.as_ref().is_some_and(|cookies| cookies.required);
+        if required && self.asker.transport == Transport::Udp && standing.is_some_and(|s| s != Standing::Proven) {
+            return only(BADCOOKIE);
+        }
+        match (question.rtype, question.class) {
+            (RrType::OPT | RrType::TSIG | RrType::TKEY, _) => only(Rcode::FORMERR),
+            (RrType::MAILA | RrType::MAILB, _) => only(Rcode::NOTIMP),
+            (RrType::AXFR | RrType::IXFR, Class::IN) if self.serving.zone(question.name).is_none() => {
+                Err(Refusal(NOTAUTH, Some(ExtendedError::NOT_AUTHORITATIVE)))
+            }
+            (RrType::AXFR | RrType::IXFR, _) => Err(Refusal(Rcode::REFUSED, Some(ExtendedError::PROHIBITED))),
+            (_, Class::IN | Class::ANY | Class::CH) => Ok(question),
+            _ => Err(Refusal(Rcode::REFUSED, Some(ExtendedError::NOT_AUTHORITATIVE))),
+        }
+    }
+
+    fn answer(&self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> usize {
+        if question.class == Class::CH {
+            return self.answer_chaos(question, out);
+        }
+        let serving = self.serving;
+        debug_assert_eq!(sought.name(), question.name);
+        let any = if self.asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
+        let dnssec = self.opt.is_some_and(|opt| opt.is_dnssec_ok());
+        let stale = serving.notes.is_stale(question.name).then_some(ExtendedError::STALE);
+        let room = self.opt.map_or(0, |opt| opt.room(stale));
+        out[..question.end].copy_from_slice(&self.packet[..question.end]);
+        let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
+        let view = serving.view(ClientNet::from_source(self.asker.source));
+        let heading = view.resolve(sought, question.rtype, any, &mut writer);
+        let end = writer.finish();
+        let (truncated, counts) = (writer.is_truncated(), writer.counts());
+        if heading.rcode == Rcode::REFUSED {
+            // No zone holds the name, so nothing was written.
+            return self.refuse(&not_served(serving, question), out);
+        }
+        self.write_header(heading, truncated, counts, out);
+        self.write_opt(heading.rcode, stale, end, out)
+    }
+
+    fn answer_chaos(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
+        let text = match chaos::answer(&self.serving.settings, question) {
+            Ok(text) => text,
+            Err(why) => return self.refuse(&Refusal(Rcode::REFUSED, Some(why)), out),
+        };
+        out[..question.end].copy_from_slice(&self.packet[..question.end]);
+        let end = chaos::write(text, question.end, out);
+        // NSD and Knot don't call this authoritative, BIND does; no client is known to care.
+        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false };
+        self.write_header(heading, false, [1, 0, 0], out);
+        self.write_opt(heading.rcode, None, end, out)
+    }
+
+    /// Writes an answer without records.
+    fn refuse(&self, &Refusal(rcode, error): &Refusal, out: &mut [u8]) -> usize {
+        let end = self.question_end.unwrap_or(HEADER);
+        out[..end].copy_from_slice(&self.packet[..end]);
+        self.write_header(Heading { rcode, authoritative: false }, false, [0; 3], out);
+        let end = self.write_opt(rcode, error, end, out);
+        match &self.tsig {
+            Some(tsig) if rcode == NOTAUTH => self.write_tsig(tsig, end, out),
+            _ => end,
+        }
+    }
+
+    fn write_header(&self, heading: Heading, truncated: bool, counts: [u16; 3], out: &mut [u8]) {
+        let aa = if heading.authoritative { AA } else { 0 };
+        let tc = if truncated { TC } else { 0 };
+        let packet = self.packet;
+        out[..2].copy_from_slice(&packet[..2]);
+        out[2] = QR | aa | tc | packet[2] & KEPT[0];
+        out[3] = packet[3] & KEPT[1] | (heading.rcode.0 & 0x0F) as u8;
+        debug_assert_eq!(opcode(out), opcode(packet));
+        out[4..6].copy_from_slice(&u16::from(self.question_end.is_some()).to_be_bytes());
+        for (at, count) in [6, 8, 10].into_iter().zip(counts) {
+            out[at..at + 2].copy_from_slice(&count.to_be_bytes());
+        }
     }
 
     /// Writes the OPT record, if the query had one (RFC 6891 §6.1.1), at `end`; returns where the message ends then.
-    fn write_opt(&self, edns: Option<Edns<'_>>, rcode: Rcode, end: usize, out: &mut [u8]) -> usize {
-        let Some(edns) = edns else { return end };
-        let mut opt = [0; OPT_LEN];
-        opt[1..3].copy_from_slice(&RrType::OPT.0.to_be_bytes());
-        opt[3..5].copy_from_slice(&self.settings.udp_payload.to_be_bytes());
-        opt[5] = (rcode.0 >> 4) as u8;
-        // DO comes back as it was (RFC 3225 §3): Knot Resolver reads the lifetime of negative answers off this field.
-        opt[7] = if edns.dnssec_ok { 0x80 } else { 0 };
-        out[end..end + OPT_LEN].copy_from_slice(&opt);
-        let additional = u16::from_be_bytes([out[10], out[11]]) + 1;
-        out[10..12].copy_from_slice(&additional.to_be_bytes());
-        end + OPT_LEN
+    fn write_opt(&self, rcode: Rcode, error: Option<ExtendedError>, end: usize, out: &mut [u8]) -> usize {
+        let Some(opt) = self.opt else { return end };
+        count_additional(out);
+        opt.write(rcode, error, end, self.limit, out)
+    }
+
+    /// Writes a TSIG record, the last of all. Where it does not fit, the client is told that something is missing.
+    fn write_tsig(&self, tsig: &Tsig<'_>, end: usize, out: &mut [u8]) -> usize {
+        match tsig.write_bad_key(self.packet, end, self.limit, out) {
+            Some(end) => {
+                count_additional(out);
+                end
+            }
+            None => {
+                out[2] |= TC;
+                end
+            }
+        }
     }
 }
 
-fn write_header(packet: &[u8], heading: Heading, truncated: bool, counts: [u16; 3], question: bool, out: &mut [u8]) {
-    let aa = if heading.authoritative { AA } else { 0 };
-    let tc = if truncated { TC } else { 0 };
-    out[..2].copy_from_slice(&packet[..2]);
-    out[2] = QR | aa | tc | packet[2] & KEPT[0];
-    out[3] = packet[3] & KEPT[1] | (heading.rcode.0 & 0x0F) as u8;
-    debug_assert_eq!(opcode(out), opcode(packet));
-    out[4..6].copy_from_slice(&u16::from(question).to_be_bytes());
-    for (at, count) in [6, 8, 10].into_iter().zip(counts) {
-        out[at..at + 2].copy_from_slice(&count.to_be_bytes());
+/// What is said of a name that no zone holds; of a zone that is to be served and cannot be, what BIND, NSD and Knot say.
+fn not_served(serving: &Serving, question: &Question<'_>) -> Refusal {
+    if serving.notes.is_missing(question.name) {
+        Refusal(Rcode::SERVFAIL, Some(ExtendedError::NOT_READY))
+    } else {
+        Refusal(Rcode::REFUSED, Some(ExtendedError::NOT_AUTHORITATIVE))
     }
+}
+
+/// One more record in the additional section.
+fn count_additional(out: &mut [u8]) {
+    let count = u16::from_be_bytes([out[10], out[11]]) + 1;
+    out[10..12].copy_from_slice(&count.to_be_bytes());
 }

@@ -15,7 +15,15 @@ pub enum StoreError {
     /// The state directory can't be made or looked at.
     #[error("the state directory {path} can't be used: {source}; make it, owned by the user of the daemon, mode 0700")]
     Directory {
-        /// The directory, or a file in it.
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file in the state directory can't be opened or locked.
+    #[error("the file {path} can't be used: {source}; give it, and its directory, to the user of the daemon")]
+    File {
+        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -29,6 +37,26 @@ pub enum StoreError {
         why: String,
         /// The command that closes it.
         remedy: String,
+    },
+    /// Something else is kept there.
+    #[error(
+        "{path} is no state directory: it holds `{found}` and no lock of ours; it was left as it is; name an empty or \
+         new directory as `state_dir`"
+    )]
+    NotState {
+        /// The directory.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
+    /// The state directory is not the one that was opened.
+    #[error(
+        "{path} was removed or replaced since it was opened: what is written would be lost, so nothing was changed; put \
+         the state directory back as it was, or restart the daemon to go on with what is there now"
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
     },
     /// Another process has the state open.
     #[error(

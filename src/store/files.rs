@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use crate::zone::reader::{Source, Sources};
 
 /// The most octets that a master file may have: more than any zone needs, and what record places can count.
 const MAX_FILE: u64 = 4 << 30;
+/// How often a file is read that changes meanwhile, before it is given up.
+const READINGS: usize = 5;
 
 /// Why a master file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,15 @@ pub enum FilesError {
     /// It is absurdly large.
     #[error("{path} has more than 4 GiB: is it the right file?")]
     TooLarge {
+        /// The path as it was asked for.
+        path: String,
+    },
+    /// Somebody wrote to it while it was read, each time.
+    #[error(
+        "{path} changed while it was read: what it says is unknown; try again once it is written, and write a new file \
+         beside it that is renamed into its place"
+    )]
+    Changing {
         /// The path as it was asked for.
         path: String,
     },
@@ -112,22 +124,39 @@ impl FileSources {
             return Err(FilesError::Outside { path: shown(&real), root: shown(&self.root) });
         }
         let known_as = inside.unwrap_or(&real).to_str().ok_or_else(|| FilesError::BadPath { path: shown(&real) })?;
-        // Asked before it is opened, since opening a pipe waits for its other end.
-        regular(path, &fs::metadata(&real).map_err(|why| unreadable(path, why))?)?;
-        let file = File::open(&real).map_err(|why| unreadable(path, why))?;
-        let meta = file.metadata().map_err(|why| unreadable(path, why))?;
-        regular(path, &meta)?;
-        let too_large = || FilesError::TooLarge { path: shown(path) };
-        if meta.len() > MAX_FILE {
-            return Err(too_large());
+        for _ in 0..READINGS {
+            if let Some(octets) = read_still(path, &real, |file, octets| file.read_to_end(octets))? {
+                return Ok(Source { path: known_as.to_owned(), octets: octets.into() });
+            }
         }
-        let mut octets = Vec::with_capacity(usize::try_from(meta.len()).map_err(|_| too_large())?);
-        file.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(|why| unreadable(path, why))?;
-        if octets.len() as u64 > MAX_FILE {
-            return Err(too_large());
-        }
-        Ok(Source { path: known_as.to_owned(), octets: octets.into() })
+        Err(FilesError::Changing { path: shown(path) })
     }
+}
+
+/// The content of a file, read by `read`; none if it was written to meanwhile: half of an edit is no content.
+fn read_still(
+    path: &Path,
+    real: &Path,
+    read: impl FnOnce(&mut io::Take<&File>, &mut Vec<u8>) -> io::Result<usize>,
+) -> Result<Option<Vec<u8>>, FilesError> {
+    let unreadable = |why| unreadable(path, why);
+    // Asked before it is opened, since opening a pipe waits for its other end.
+    regular(path, &fs::metadata(real).map_err(unreadable)?)?;
+    let file = File::open(real).map_err(unreadable)?;
+    let meta = file.metadata().map_err(unreadable)?;
+    regular(path, &meta)?;
+    let too_large = || FilesError::TooLarge { path: shown(path) };
+    if meta.len() > MAX_FILE {
+        return Err(too_large());
+    }
+    let mut octets = Vec::with_capacity(usize::try_from(meta.len()).map_err(|_| too_large())?);
+    read(&mut (&file).take(MAX_FILE + 1), &mut octets).map_err(unreadable)?;
+    if octets.len() as u64 > MAX_FILE {
+        return Err(too_large());
+    }
+    let state = |meta: &fs::Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec());
+    let after = file.metadata().map_err(unreadable)?;
+    Ok((state(&meta) == state(&after) && meta.len() == octets.len() as u64).then_some(octets))
 }
 
 impl Sources for FileSources {
@@ -217,6 +246,33 @@ mod tests {
         assert!(again.records.iter().eq(text.records.iter()));
         assert_eq!(again.records.len(), 3);
         assert!(kept.open("zones/x", "elsewhere").unwrap_err().contains("elsewhere"));
+    }
+
+    #[test]
+    fn what_is_written_while_it_is_read_is_no_content() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "x", "@ TXT one\n@ TXT two\n");
+        let path = dir.path().join("x");
+        let still = |meddle: &dyn Fn()| {
+            read_still(&path, &path, |file, octets| {
+                let read = file.read_to_end(octets);
+                meddle();
+                read
+            })
+        };
+        assert_eq!(still(&|| ()).unwrap().unwrap(), b"@ TXT one\n@ TXT two\n");
+        let hour = std::time::Duration::from_secs(3600);
+        let again = std::time::SystemTime::now() + hour;
+        let edits: [&dyn Fn(); 3] = [
+            &|| fs::write(&path, "@ TXT one\n").unwrap(),
+            // The same length, at another time.
+            &|| File::options().write(true).open(&path).unwrap().set_modified(again).unwrap(),
+            &|| fs::write(&path, "@ TXT one\n@ TXT two and more\n").unwrap(),
+        ];
+        for edit in edits {
+            assert_eq!(still(edit).unwrap(), None);
+        }
+        assert!(still(&|| ()).unwrap().is_some());
     }
 
     #[test]

@@ -30,6 +30,8 @@ struct Inner {
     connection: Mutex<Connection>,
     /// The database's path; none in memory.
     path: Option<PathBuf>,
+    /// Where the files of the state were when they were opened.
+    opened: Vec<(PathBuf, open::Identity)>,
     /// Held as long as the store is open; the system lets go of it whichever way the process ends.
     _lock: Option<File>,
 }
@@ -46,14 +48,33 @@ impl Store {
         };
         open::secure(dir)?;
         let lock = open::lock(dir)?;
-        let path = dir.join("understudy.db");
+        let path = dir.join(open::DATABASE);
+        if open::has_database(&lock, &path)? {
+            open::sign(&lock);
+        }
         let connection = open::connect(&path)?;
         Store::of(connection, Some(path), Some(lock))
     }
 
+    /// Makes the state directory `dir` if need be and gives it and the state in it to the user that this process is about
+    /// to become. Refused is a directory that holds something else; nothing in it is changed.
+    pub fn give(dir: &Path, uid: u32, gid: u32) -> Result<(), StoreError> {
+        open::give(dir, uid, gid)
+    }
+
     fn of(mut connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Result<Store, StoreError> {
         schema::prepare(&mut connection).map_err(|error| error.at(path.as_deref()))?;
-        Ok(Store(Arc::new(Inner { connection: Mutex::new(connection), path, _lock: lock })))
+        let mut opened = Vec::new();
+        if let Some((path, lock)) = path.as_ref().zip(lock.as_ref()) {
+            open::sign(lock);
+            let lock_path = path.with_file_name(open::LOCK);
+            for (path, meta) in [(lock_path, lock.metadata()), (path.clone(), path.metadata())] {
+                let meta = meta.map_err(|source| StoreError::Directory { path: path.clone(), source })?;
+                let identity = open::Identity::of(&meta).ok_or_else(|| StoreError::Replaced { path: path.clone() })?;
+                opened.push((path, identity));
+            }
+        }
+        Ok(Store(Arc::new(Inner { connection: Mutex::new(connection), path, opened, _lock: lock })))
     }
 
     /// The database's path; none in memory.
@@ -68,7 +89,11 @@ impl Store {
 
     /// Runs `work` in one transaction: when this returns `Ok`, all of it is on the disk; otherwise none of it is.
     fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.transact(TransactionBehavior::Immediate, work)
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            let made = work(transaction)?;
+            self.0.opened.iter().try_for_each(|(path, opened)| open::in_place(path, *opened))?;
+            Ok(made)
+        })
     }
 
     fn transact<T>(

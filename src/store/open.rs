@@ -12,7 +12,11 @@ use super::StoreError;
 
 /// The lock's name in the state directory. The file stays when a daemon ends; the kernel lifts the lock then, however it
 /// ended.
-const LOCK: &str = "understudy.lock";
+pub(super) const LOCK: &str = "understudy.lock";
+/// The database's name.
+pub(super) const DATABASE: &str = "understudy.db";
+/// The name of the socket that operators' commands come through.
+const SOCKET: &str = "control.sock";
 /// How long a statement waits for a program that has the database locked, a backup for one.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -58,10 +62,83 @@ fn close(dir: &Path, found: &fs::Metadata) -> io::Result<bool> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map(|()| true)
 }
 
+/// Makes `dir` if need be and gives it, and what is ours in it, to another user: the one that the daemon becomes. A
+/// directory that holds anything else and was not given before is none of ours, and is left as it is.
+pub(super) fn give(dir: &Path, uid: u32, gid: u32) -> Result<(), StoreError> {
+    secure(dir)?;
+    let failed = |source| StoreError::Directory { path: dir.to_owned(), source };
+    let given = fs::metadata(dir).map_err(failed)?.uid() == uid;
+    let mut ours = Vec::new();
+    let mut other = None;
+    for entry in dir.read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        match entry.file_name().to_str() {
+            Some(name) if is_ours(name) => ours.push(entry.path()),
+            _ => other = other.or(Some(entry.file_name())),
+        }
+    }
+    if let Some(other) = other.filter(|_| !given && !dir.join(LOCK).exists()) {
+        return Err(StoreError::NotState { path: dir.to_owned(), found: other.to_string_lossy().into_owned() });
+    }
+    std::os::unix::fs::chown(dir, Some(uid), Some(gid)).map_err(failed)?;
+    ours.iter().try_for_each(|path| std::os::unix::fs::lchown(path, Some(uid), Some(gid))).map_err(failed)
+}
+
+/// Whether a file of this name in a state directory is one that we make.
+fn is_ours(name: &str) -> bool {
+    name == LOCK
+        || name == SOCKET
+        || name.strip_prefix(DATABASE).is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
+}
+
+/// Whether there is a database. One that was lost is not taken for one that never was: once it is made, the lock names a
+/// process.
+pub(super) fn has_database(lock: &File, path: &Path) -> Result<bool, StoreError> {
+    let failed = |source| StoreError::Directory { path: path.to_owned(), source };
+    let len = |path: &Path| match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        found => found.map(|meta| meta.len()).map_err(failed),
+    };
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if len(path)? > 0 {
+        return Ok(true);
+    }
+    if lock.metadata().map_err(failed)?.len() > 0 || len(Path::new(&wal))? > 0 {
+        let detail = "it is empty or gone, and there was one before".to_owned();
+        return Err(StoreError::Damaged { path: path.to_owned(), detail });
+    }
+    Ok(false)
+}
+
+/// Writes into the lock who has it. It only helps people while there is a database: that it can't be written on a full
+/// disk must not stop us from serving.
+pub(super) fn sign(mut lock: &File) {
+    let _ = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| writeln!(lock, "{}", std::process::id()));
+}
+
+/// What tells a file from any other, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+impl Identity {
+    /// That of a file, if it still has a name.
+    pub(super) fn of(meta: &fs::Metadata) -> Option<Identity> {
+        (meta.nlink() > 0).then(|| Identity(meta.dev(), meta.ino()))
+    }
+}
+
+/// Whether the state directory is the one that was opened: what is written to a file that has no name is lost, and one of
+/// another process may be in its place.
+pub(super) fn in_place(path: &Path, opened: Identity) -> Result<(), StoreError> {
+    let found = fs::metadata(path).ok().and_then(|meta| Identity::of(&meta));
+    if found == Some(opened) { Ok(()) } else { Err(StoreError::Replaced { path: path.to_owned() }) }
+}
+
 /// Takes the directory's lock for as long as the file returned stays open.
 pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
-    let failed = |source| StoreError::Directory { path: path.clone(), source };
+    let failed = |source| StoreError::File { path: path.clone(), source };
     let mut options = OpenOptions::new();
     let mut file =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
@@ -78,8 +155,6 @@ pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    // The number only helps people; that it can't be written on a full disk must not stop us from serving.
-    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(file)
 }
 
@@ -91,7 +166,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-        .map_err(|source| StoreError::Directory { path: path.to_owned(), source })?;
+        .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
     let located = |error| StoreError::Sql(error).at(Some(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(located)?;

@@ -98,7 +98,7 @@ fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
     type Case<'a> = (&'a str, Box<dyn Fn(&Path)>, fn(&StoreError) -> bool);
     let with_sql = |sql: &'static str| move |path: &Path| Connection::open(path).unwrap().execute_batch(sql).unwrap();
     let later = with_sql("PRAGMA user_version = 99");
-    let cases: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 7] = [
         ("later", Box::new(later), |e| matches!(e, StoreError::Later { found: 99, .. })),
         ("no database", Box::new((|path| fs::write(path, [b'x'; 9000]).unwrap()) as Harm), is_damaged),
         (
@@ -106,6 +106,8 @@ fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
             Box::new((|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(8192).unwrap()) as Harm),
             is_damaged,
         ),
+        ("emptied", Box::new((|path| fs::write(path, "").unwrap()) as Harm), is_damaged),
+        ("removed", Box::new((|path| fs::remove_file(path).unwrap()) as Harm), is_damaged),
         ("overwritten", Box::new(overwrite_a_page as Harm), is_damaged),
         ("somebody else's", Box::new(with_sql("PRAGMA application_id = 7")), is_damaged),
     ];
@@ -122,12 +124,74 @@ fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
         let path = dir.path().join("understudy.db");
         drop(Store::open(Some(dir.path())).unwrap());
         harm(&path);
-        let before = fs::read(&path).unwrap();
+        let before = fs::read(&path).ok();
         let error = Store::open(Some(dir.path())).unwrap_err();
         assert!(expected(&error), "{what}: {error}");
         assert!(error.to_string().contains(path.to_str().unwrap()), "{what}: {error}");
-        assert!(fs::read(&path).unwrap() == before, "{what}: the file was changed");
+        assert!(fs::read(&path).ok() == before, "{what}: the file was changed");
     }
+}
+
+/// A process that was ended while it made the database has lost nothing.
+#[test]
+fn a_start_that_never_came_to_a_database_is_a_fresh_one() {
+    let dir = TempDir::new().unwrap();
+    for file in ["understudy.lock", "understudy.db", "understudy.db-wal"] {
+        fs::write(dir.path().join(file), "").unwrap();
+    }
+    drop(Store::open(Some(dir.path())).unwrap());
+    Store::open(Some(dir.path())).unwrap();
+}
+
+#[test]
+fn nothing_is_written_once_the_state_is_no_longer_where_it_was_opened() {
+    type Harm = fn(&Path);
+    let cases: [(&str, Harm); 4] = [
+        ("moved", |dir| fs::rename(dir, dir.with_extension("old")).unwrap()),
+        ("lock removed", |dir| fs::remove_file(dir.join("understudy.lock")).unwrap()),
+        ("database removed", |dir| fs::remove_file(dir.join("understudy.db")).unwrap()),
+        ("database replaced", |dir| {
+            fs::copy(dir.join("understudy.db"), dir.join("copy")).unwrap();
+            fs::rename(dir.join("copy"), dir.join("understudy.db")).unwrap();
+        }),
+    ];
+    for (what, harm) in cases {
+        let home = TempDir::new().unwrap();
+        let dir = home.path().join("state");
+        let store = Store::open(Some(&dir)).unwrap();
+        let keep = |text| store.texts().keep("plan", zone("x").as_ref(), &[part(text)]);
+        keep("before").unwrap();
+        harm(&dir);
+        let error = keep("after").unwrap_err();
+        assert!(matches!(error, StoreError::Replaced { .. }), "{what}: {error}");
+        assert!(error.to_string().contains(dir.to_str().unwrap()), "{what}: {error}");
+    }
+}
+
+/// What is given away is the state, never what lies in a directory that a slip of the pen names.
+#[test]
+fn only_a_state_directory_is_given_away_and_only_what_is_ours() {
+    use std::os::unix::fs::MetadataExt as _;
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("this test needs root");
+    }
+    let home = TempDir::new().unwrap();
+    let owner = |path: &Path| path.symlink_metadata().unwrap().uid();
+    let other = home.path().join("etc");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("shadow"), "").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o700)).unwrap();
+    let error = Store::give(&other, 4711, 4711).unwrap_err();
+    assert!(matches!(error, StoreError::NotState { .. }) && error.to_string().contains("shadow"), "{error}");
+    assert_eq!([owner(&other), owner(&other.join("shadow"))], [0, 0]);
+
+    let state = home.path().join("new/state");
+    Store::give(&state, 4711, 4711).unwrap();
+    assert_eq!(owner(&state), 4711);
+    drop(Store::open(Some(&state)).unwrap());
+    fs::write(state.join("notes"), "").unwrap();
+    Store::give(&state, 4711, 4711).unwrap();
+    assert_eq!(["understudy.db", "understudy.lock", "notes"].map(|file| owner(&state.join(file))), [4711, 4711, 0]);
 }
 
 #[test]

@@ -3,10 +3,11 @@
 //!
 //! The severities follow the servers that operators know: what two of BIND, Knot and NSD refuse is an error. A file a
 //! subject: `apex` (SOA, NS and DS at the origin), `owners` (what may stand together), `cuts` (delegations and DNAMEs),
-//! `targets` (names in the data), `texts` (TXT and CAA); `lay` is what they all ask about the zone.
+//! `targets` (names in the data), `texts` (TXT and CAA), `denial` (NSEC3); `lay` is what they all ask about the zone.
 
 mod apex;
 mod cuts;
+mod denial;
 mod lay;
 mod owners;
 mod targets;
@@ -38,6 +39,17 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// What is too long for a zone with these ceilings of its own: the usual where it has none.
+    pub fn within(max_ttl: Option<Ttl>, negative_ttl: Option<Ttl>) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            max_ttl: max_ttl.unwrap_or(usual.max_ttl),
+            max_negative_ttl: negative_ttl.unwrap_or(usual.max_negative_ttl),
+        }
+    }
+}
+
 /// All findings about a zone as one site answers it, in the order of its files.
 pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     let lay = lay::Lay::of(zone);
@@ -47,6 +59,7 @@ pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     cuts::check(&lay, &mut findings);
     targets::check(&lay, &mut findings);
     texts::check(&lay, &mut findings);
+    denial::check(&lay, &mut findings);
     findings.in_order()
 }
 

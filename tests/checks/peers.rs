@@ -65,6 +65,24 @@ const DIFFERENCES: &[(&str, &str, Verdict, &str)] = &[
     ("dname-and-ns", "NSD", Accepts, "NSD answers the one or the other; RFC 6672 §2.3 forbids both to stand there"),
     ("unreachable-delegation", "BIND", Accepts, "BIND warns; nothing below the delegation can ever resolve"),
     ("unreachable-delegation", "NSD", Accepts, "NSD does not look into the data of NS records"),
+    (
+        "nsec3-iterations",
+        "BIND",
+        Accepts,
+        "it loads it and answers slowly or as unsigned; hashing so often costs more than an answer (RFC 9276)",
+    ),
+    (
+        "nsec3-iterations",
+        "Knot",
+        Accepts,
+        "it loads it and answers slowly or as unsigned; hashing so often costs more than an answer (RFC 9276)",
+    ),
+    (
+        "nsec3-iterations",
+        "NSD",
+        Accepts,
+        "it loads it and answers slowly or as unsigned; hashing so often costs more than an answer (RFC 9276)",
+    ),
     // We warn.
     ("missing-glue", "Knot", Refuses, "the delegation resolves by its other servers"),
     ("delegation-to-no-address", "Knot", Refuses, "the delegation resolves by its other servers"),

@@ -31,16 +31,25 @@ impl Sources for NoSources {
 
 /// What queries about these zones, each an origin and a master file, are answered from.
 pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
-    serve_at(zones, Timestamp::default())
+    serve_with(Settings::default(), zones, Timestamp::default())
 }
 
 /// The same at a time at which the zones' signatures are valid.
 pub fn serve_at<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>, now: Timestamp) -> Arc<Serving> {
+    serve_with(Settings::default(), zones, now)
+}
+
+/// The same with these settings, at this time.
+pub fn serve_with<'a>(
+    settings: Settings,
+    zones: impl IntoIterator<Item = (&'a Name, &'a str)>,
+    now: Timestamp,
+) -> Arc<Serving> {
     let key = HashKey::new(*b"a key for tests.");
-    let empty = Serving::empty(0, key, Settings::default(), Regions::default());
+    let empty = Serving::empty(0, key, settings, Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
         content: Arc::new(content(key, origin, text)),
-        routing: Routing { sites: vec![SiteId(0)], revision: 0 },
+        routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });

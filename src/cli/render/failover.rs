@@ -11,7 +11,12 @@ impl Report for FailoverReport {
     fn text(&self) -> String {
         let mut text = self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
-        if self.dry_run && !self.diff.is_empty() {
+        // Where nothing moves, what differs is an edit that a reload would take.
+        if !self.diff.is_empty() && self.outcome != FailoverOutcome::NothingToDo {
+            text += match self.dry_run {
+                true => "\nRecords that would go (-) and come (+):\n",
+                false => "\nRecords that go (-) and come (+):\n",
+            };
             self.diff.iter().for_each(|set| text += &diff(set));
             text.push('\n');
         }
@@ -20,6 +25,7 @@ impl Report for FailoverReport {
                 &finding::text(finding, |finding| format!("--override {}@{}", finding.gate, finding.digest.short()));
         }
         text += &self.end();
+        self.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
         text
     }
 
@@ -65,9 +71,10 @@ impl FailoverReport {
                  sockets.\n"
             ),
             FailoverOutcome::Done { generation, serial, confirmed: false } => format!(
-                "\n{zone} was published as answered from {to}: generation {generation}, serial {serial}; but our own \
-                 sockets did not give the new answers.\n    means: users may not get them either\n    try: `understudy \
-                 status`, and the daemon's log\n"
+                "\nPUBLISHED, NOT CONFIRMED: {zone} is to be answered from {to}: generation {generation}, serial {serial}; \
+                 but our own sockets did not give the new answers.\n    means: users may not get them either; the move \
+                 was not taken back\n    try: `understudy status`; the daemon's log names the sockets; then ask one: dig \
+                 @ADDRESS {zone} SOA\n"
             ),
         }
     }

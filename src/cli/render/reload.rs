@@ -40,14 +40,22 @@ impl Report for ReloadReport {
                         text += &indented(diagnostic, "  ");
                     }
                 }
+                ReloadOutcome::NotPublished { why } => {
+                    let _ = writeln!(text, "{name}: could not be published; what was served before is served on");
+                    text += &indented(why, "  ");
+                }
             }
         }
+        for what in &self.needs_restart {
+            let _ = writeln!(text, "{what} has changed in the configuration: that takes a restart");
+        }
+        self.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
         text
     }
 
     fn exit(&self) -> Exit {
         let any = |test: fn(&ReloadOutcome) -> bool| self.zones.iter().any(|zone| test(&zone.outcome));
-        if any(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood { .. })) {
+        if any(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood { .. } | ReloadOutcome::NotPublished { .. })) {
             Exit::Error
         } else if any(|outcome| matches!(outcome, ReloadOutcome::Refused { .. })) {
             Exit::Blocked

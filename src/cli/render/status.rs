@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Report, indented};
 use crate::cli::Exit;
 use crate::config::dotless;
-use crate::control::api::{ContentStatus, LastReload, Route, StatusReport, ZoneStatus};
+use crate::control::api::{ContentStatus, LastAct, Route, StatusReport, ZoneStatus};
 use crate::time::Timestamp;
 
 /// How wide the table is where names allow.
@@ -24,13 +24,17 @@ impl Report for StatusReport {
             self.generation
         );
         text += &wrapped("listening on", &listeners, ",");
-        if let Some(LastReload { at, ok, summary }) = &self.last_reload {
-            let how = if *ok { "taken over" } else { "NOT taken over" };
-            let _ = writeln!(text, "last reload {}, {how}: {summary}", moment(*at));
+        let acts = [("reload", &self.last_reload, "taken over"), ("failover", &self.last_failover, "done")];
+        for (act, last, done) in acts {
+            if let Some(LastAct { at, ok, summary }) = last {
+                let not = if *ok { "" } else { "NOT " };
+                let _ = writeln!(text, "last {act} {}, {not}{done}: {summary}", moment(*at));
+            }
         }
         let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());
         let width = names.filter(|len| *len <= ZONE_WIDTH).max().unwrap_or(0).max("ZONE".len());
-        let _ = writeln!(text, "\n{:<width$}  {:>10}  {:>6}  {:<9}  ANSWERED FROM", "ZONE", "SERIAL", "EPOCH", "FILES");
+        let _ =
+            writeln!(text, "\n{:<width$}  {:>10}  {:>6}  {:<12}  ANSWERED FROM", "ZONE", "SERIAL", "EPOCH", "FILES");
         self.zones.iter().for_each(|zone| text += &row(zone, width));
         self.zones.iter().for_each(|zone| text += &trouble(zone));
         text
@@ -52,9 +56,10 @@ fn row(zone: &ZoneStatus, width: usize) -> String {
     let files = match zone.content {
         ContentStatus::Loaded => "loaded",
         ContentStatus::LastGood { .. } => "LAST GOOD",
+        ContentStatus::RefusedEdit { .. } => "REFUSED EDIT",
         ContentStatus::Broken { .. } => "BROKEN",
     };
-    let front = format!("{name:<width$}  {serial:>10}  {:>6}  {files:<9} ", zone.epoch);
+    let front = format!("{name:<width$}  {serial:>10}  {:>6}  {files:<12} ", zone.epoch);
     text + &wrapped(&front, &by_site(&zone.routes), ";")
 }
 
@@ -97,6 +102,9 @@ fn trouble(zone: &ZoneStatus) -> String {
         ContentStatus::Loaded => return String::new(),
         ContentStatus::LastGood { diagnostics } => {
             ("its files can't be served; the last good content is served", diagnostics)
+        }
+        ContentStatus::RefusedEdit { diagnostics } => {
+            ("a gate refused its files as they are; what was served before is served", diagnostics)
         }
         ContentStatus::Broken { diagnostics } => {
             ("its files can't be served, and nothing was before: queries for it fail", diagnostics)

@@ -9,13 +9,13 @@ use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::zone::diagnostic::Severity;
 use crate::zone::rdata::names;
-use crate::zone::rrsets::Rrset;
+use crate::zone::rrsets::{Owner, Rrset};
 use crate::zone::text::Record;
 
 pub(super) fn check<'a>(lay: &Lay<'a>, findings: &mut Findings<'a>) {
     let twice = Twice::of(lay.origin);
     origin_twice(lay, &twice, findings);
-    for set in lay.zone.rrsets().filter(|set| lay.holds(set.owner)) {
+    for set in lay.zone.owners().filter(|owner| lay.holds(owner.name)).flat_map(Owner::rrsets) {
         match set.rtype {
             RrType::NS if set.owner == lay.origin => each(set, |ns, name| apex_server(lay, ns, name, findings)),
             RrType::NS => each(set, |ns, name| {
@@ -54,20 +54,24 @@ impl Twice {
 }
 
 fn origin_twice<'a>(lay: &Lay<'a>, twice: &Twice, findings: &mut Findings<'a>) {
-    let records = || lay.zone.rrsets().filter(|set| lay.holds(set.owner)).flat_map(|set| set.records());
-    let wrong = |record: &Record<'a>| {
+    let mut found = Vec::new();
+    for owner in lay.zone.owners().filter(|owner| lay.holds(owner.name)) {
+        let of_owner = twice.ends(owner.name).then_some(owner.name);
         // What a signer wrote repeats the names that it was given: these are counted already.
-        if matches!(record.rtype, RrType::RRSIG | RrType::NSEC) {
-            return None;
+        for set in owner.rrsets().filter(|set| !matches!(set.rtype, RrType::RRSIG | RrType::NSEC)) {
+            // Most records: not to be taken apart for nothing.
+            let nameless = matches!(set.rtype, RrType::A | RrType::AAAA | RrType::TXT);
+            for record in set.records() {
+                let mut names = names(record.rtype, record.rdata).map(|(_, name)| name);
+                let wrong = if nameless { None } else { names.find(|name| twice.ends(*name)) }.or(of_owner);
+                found.extend(wrong.map(|name| (record, name)));
+            }
         }
-        let mut names = names(record.rtype, record.rdata).map(|(_, name)| name).chain([record.owner]);
-        names.find(|name| twice.ends(*name))
-    };
+    }
     // Under a top-level domain `com.com` is a name like any other: there it is no proof of a forgotten dot.
-    let many = lay.origin.label_count() > 1 && records().filter(|record| wrong(record).is_some()).nth(2).is_some();
+    let many = lay.origin.label_count() > 1 && found.len() > 2;
     let severity = if many { Severity::Error } else { Severity::Warning };
-    for record in records() {
-        let Some(name) = wrong(&record) else { continue };
+    for (record, name) in found {
         let Some(front) = name.strip(lay.origin) else { continue };
         let meant = NameRef::read(&[front, &[0]].concat()).map(|name| name.to_string()).unwrap_or_default();
         findings.add(

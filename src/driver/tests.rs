@@ -1,0 +1,159 @@
+//! What is published is in the journal, or it is not published.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::failover::{FailoverOutcome, Order};
+use super::reload::ReloadOutcome;
+use super::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
+use super::{Driver, STREAM, daemon, now};
+use crate::evidence::Verdict;
+use crate::failover::plan::MoveRequest;
+use crate::gate::id;
+use crate::name::Name;
+use crate::rr::RrType;
+use crate::serve::{ListenSettings, Listeners};
+use crate::serving::Settings;
+use crate::serving::content::Policy;
+use crate::snapshot::sought::HashKey;
+use crate::store::Store;
+use crate::store::journal::{Entry, Journal};
+
+fn setup(dir: &Path) -> Setup {
+    let file = |name: &str| Some(TextFile { root: dir.into(), path: name.into() });
+    let zone = ZoneSpec {
+        origin: Name::absolute("a.example").unwrap(),
+        common: file("common"),
+        sites: ["knams", "pmtpa"].map(|name| SiteSpec { name: name.into(), file: file(name) }).into(),
+        policy: Policy::default(),
+        routes: BTreeMap::from([("default".into(), "knams".into())]),
+    };
+    Setup { zones: vec![zone], regions: Vec::new(), include_outside: false, settings: Settings::default() }
+}
+
+fn write_zone(dir: &Path) {
+    let write = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
+    write("common", "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.else.\n");
+    write("knams", "$TTL 60\nw A 192.0.2.1\n");
+    write("pmtpa", "$TTL 60\nw A 198.51.100.1\n");
+}
+
+/// What is published is in the audit trail; where that can't be written, it is published all the same, and both are said.
+#[test]
+fn an_audit_trail_that_cannot_be_written_makes_no_failure_of_what_was_published() {
+    let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write_zone(dir.path());
+    let store = Store::open(Some(state.path())).unwrap();
+    let mut driver = Driver::start(setup(dir.path()), store.clone(), HashKey::new([1; 16])).unwrap();
+    let first = driver.reload(setup(dir.path()), &[], &daemon());
+    assert_eq!(driver.record_reload(&first, &[], &daemon()), None);
+    let deed = store.audit().latest(1).unwrap().remove(0);
+    assert_eq!((deed.command.as_str(), deed.outcome.as_str()), ("reload", "published 1 of 1 zones: a.example. 1"));
+    let same = driver.reload(setup(dir.path()), &[], &daemon());
+    driver.record_reload(&same, &[], &daemon());
+    assert_eq!(store.audit().latest(9).unwrap().len(), 1, "nothing was done");
+
+    let database = rusqlite::Connection::open(store.path().unwrap()).unwrap();
+    let broken = "CREATE TRIGGER broken BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'broken'); END";
+    database.execute_batch(broken).unwrap();
+    let origin = Name::absolute("a.example").unwrap();
+    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
+    let report = driver.fail_over(&origin, &order, &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, FailoverOutcome::Done { confirmed: true, .. }), "{report:?}");
+    assert!(report.warnings[0].contains("not in the audit trail"), "{report:?}");
+    std::fs::write(dir.path().join("knams"), "$TTL 60\nw A 192.0.2.2\n").unwrap();
+    let reloaded = driver.reload(setup(dir.path()), &[], &daemon());
+    assert!(matches!(reloaded[0].outcome, ReloadOutcome::Published { .. }), "{reloaded:?}");
+    assert!(driver.record_reload(&reloaded, &[], &daemon()).unwrap().contains("not in the audit trail"));
+}
+
+/// A site that the configuration has no files for by now has nothing that could be read: that is not the same as good.
+#[test]
+fn a_target_that_is_no_longer_configured_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    write_zone(dir.path());
+    let mut driver = Driver::start(setup(dir.path()), Store::open(None).unwrap(), HashKey::new([1; 16])).unwrap();
+    driver.reload(setup(dir.path()), &[], &daemon());
+    driver.setup.zones[0].sites.pop();
+    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
+    let report = driver.fail_over(&Name::absolute("a.example").unwrap(), &order, &daemon()).unwrap().unwrap();
+    let loads = report.findings.iter().find(|finding| finding.gate == id::LOADS).unwrap();
+    assert_eq!((report.outcome, loads.verdict), (FailoverOutcome::Blocked, Verdict::Unknown), "{loads:?}");
+}
+
+/// Each socket has its own time, and is asked for what changed, too.
+#[test]
+fn a_socket_that_does_not_answer_is_no_confirmation() {
+    let dir = tempfile::tempdir().unwrap();
+    write_zone(dir.path());
+    let mut driver = Driver::start(setup(dir.path()), Store::open(None).unwrap(), HashKey::new([1; 16])).unwrap();
+    driver.reload(setup(dir.path()), &[], &daemon());
+    let settings = ListenSettings {
+        addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        workers: NonZeroUsize::MIN,
+        ..Default::default()
+    };
+    let listeners = Listeners::bind(&settings).unwrap();
+    let served = listeners.addresses()[0];
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _guard = runtime.enter();
+    let running = listeners.run(driver.stage()).unwrap();
+    let (origin, changed) = (Name::absolute("a.example").unwrap(), Name::absolute("w.a.example").unwrap());
+    let changed = Some((changed.as_ref(), RrType::A));
+    driver.set_listeners(vec![served]);
+    assert!(driver.confirm(&origin, changed));
+    // A port that nobody listens on refuses at once; the one behind it is asked all the same.
+    let refused = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    driver.set_listeners(vec![refused, served]);
+    assert!(!driver.confirm(&origin, changed));
+    running.stop();
+    driver.set_listeners(vec![served]);
+    assert!(!driver.confirm(&origin, None));
+}
+
+#[test]
+fn what_the_journal_refuses_is_not_published() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+    write_zone(dir.path());
+    let store = Store::open(None).unwrap();
+    let mut driver = Driver::start(setup(dir.path()), store.clone(), HashKey::new([1; 16])).unwrap();
+    let first = driver.reload(setup(dir.path()), &[], &daemon());
+    assert!(matches!(first[0].outcome, ReloadOutcome::Published { .. }), "{first:?}");
+
+    // Somebody else writes in between: what the driver decides from here on was decided on an old state.
+    let mut journal = store.journal();
+    let last = journal.latest(STREAM).unwrap().unwrap();
+    let entry = Entry {
+        stream: STREAM.into(),
+        after: Some(last.sequence),
+        at: now(),
+        actor: daemon(),
+        reason: String::new(),
+        event: json!("another writer"),
+        state: json!({}),
+        effects: json!([]),
+        generation: last.generation,
+        publications: Vec::new(),
+    };
+    journal.commit(&entry).unwrap();
+
+    let origin = Name::absolute("a.example").unwrap();
+    let before = driver.serving().zone(origin.as_ref()).unwrap().clone();
+    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
+    let refused = driver.fail_over(&origin, &order, &daemon()).unwrap_err().to_string();
+    assert!(refused.contains("has moved on"), "{refused}");
+    write("knams", "$TTL 60\nw A 192.0.2.2\n");
+    let reloaded = driver.reload(setup(dir.path()), &[], &daemon());
+    assert!(matches!(&reloaded[0].outcome, ReloadOutcome::NotPublished(why) if why.contains("has moved on")));
+
+    for serving in [Arc::clone(driver.serving()), driver.stage().load().clone()] {
+        let zone = serving.zone(origin.as_ref()).unwrap();
+        assert!(Arc::ptr_eq(&zone.content, &before.content), "neither edit nor move is answered");
+        assert_eq!((&zone.routing, zone.serial, serving.generation), (&before.routing, before.serial, last.generation));
+    }
+}

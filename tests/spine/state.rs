@@ -1,0 +1,73 @@
+//! The state can't be written: nothing is published, the error says so, and the next time it works.
+
+use std::process::Command;
+
+use understudy::rr::RrType;
+
+use crate::home;
+use crate::support::daemon::Daemon;
+
+/// How to run something where it may mount; nothing where that is not allowed.
+fn may_mount() -> Option<Vec<&'static str>> {
+    [vec!["--mount"], vec!["--mount", "--user", "--map-root-user"]].into_iter().find(|args| {
+        let mounted = Command::new("unshare").args(args).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+        mounted.is_ok_and(|output| output.status.success())
+    })
+}
+
+#[test]
+fn a_full_disk_publishes_nothing_and_room_again_is_enough() {
+    let Some(args) = may_mount() else { return eprintln!("this test has to mount a small file system") };
+    let home = home();
+    std::fs::create_dir(home.path("var")).unwrap();
+    let mut command = Command::new("unshare");
+    command.current_dir(home.dir.path()).args(args).args(["sh", "-c"]);
+    command.arg("mount -t tmpfs -o size=600k,mode=0700 none var && exec \"$@\"").arg("sh");
+    command.arg(env!("CARGO_BIN_EXE_understudy")).arg("serve");
+    let daemon = Daemon::start(command, home.path("log"));
+    // Seen from outside of its mounts.
+    let var = format!("/proc/{}/root{}", daemon.pid(), home.path("var").display());
+    let run = |code: i32, line: &str| home.expect(code, &format!("{line} --state-dir {var}"));
+    let (before, ballast) = (run(0, "status")["generation"].clone(), format!("{var}/ballast"));
+    let fill = || {
+        let _ = std::fs::write(&ballast, vec![1; 1 << 20]);
+    };
+    fill();
+
+    home.edit("common.zone", "note IN TXT one", &format!("note IN TXT two\n;{}", "x".repeat(100_000)));
+    let report = run(1, "reload");
+    assert_eq!(report["zones"][0]["outcome"], "not_published", "{report:#}");
+    assert!(report["zones"][0]["why"].as_str().unwrap().contains("no room left"), "{report:#}");
+    assert_eq!(daemon.data("note.a.example", RrType::TXT), [b"\x03one"]);
+    let status = run(0, "status");
+    assert_eq!((&status["generation"], &status["zones"][0]["content"]["state"]), (&before, &"last_good".into()));
+
+    fill();
+    let failed = run(1, "failover a.example --to pmtpa");
+    assert!(failed["failure"]["what"].as_str().unwrap().contains("no room left"), "{failed:#}");
+    assert_eq!(daemon.data("direct.a.example", RrType::A), [[crate::KNAMS, 0, 2, 1]]);
+    assert_eq!((daemon.serial("a.example"), run(0, "status")["generation"].clone()), (100, before));
+
+    std::fs::remove_file(&ballast).unwrap();
+    run(0, "failover a.example --to pmtpa");
+    run(0, "reload");
+    assert_eq!(daemon.data("note.a.example", RrType::TXT), [b"\x03two"]);
+    assert_eq!(run(0, "status")["zones"][0]["content"]["state"], "loaded");
+}
+
+/// What would be written to a directory that is gone would be lost with the process: it is refused, not published.
+#[test]
+fn a_state_directory_that_was_taken_away_publishes_nothing() {
+    let home = home();
+    let daemon = home.serve();
+    std::fs::rename(home.path("var/understudy.lock"), home.path("lock")).unwrap();
+    let failed = home.expect(1, "failover a.example --to pmtpa");
+    assert!(failed["failure"]["what"].as_str().unwrap().contains("removed or replaced"), "{failed:#}");
+    assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams");
+    assert_eq!(daemon.serial("a.example"), 100);
+    assert_eq!(home.expect(0, "status")["last_failover"]["ok"], false);
+    home.edit("common.zone", "note IN TXT one", "note IN TXT two");
+    assert_eq!(home.expect(1, "reload")["zones"][0]["outcome"], "not_published");
+    std::fs::rename(home.path("lock"), home.path("var/understudy.lock")).unwrap();
+    home.expect(0, "failover a.example --to pmtpa");
+}
