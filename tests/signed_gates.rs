@@ -190,7 +190,7 @@ const ROWS: &[Row] = &[
         "a wrong number of labels",
         |s, m| set_field(&signed(s, m), "www.example.", "RRSIG A ", 6, |_| "1".into()),
         Verdict::Block,
-        "over a name of 1 labels",
+        "over a name of 1 label, not 2",
         false,
     ),
     (
