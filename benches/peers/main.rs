@@ -148,7 +148,7 @@ fn start(name: &str, dir: &Path, zone: &Path) -> Option<Subject> {
         assert!(begun.elapsed() < PATIENCE && process.is_running(), "{name} does not answer: see {}", own.display());
         std::thread::sleep(Duration::from_millis(2));
     }
-    let (load, load_cpu) = (begun.elapsed(), process.cpu());
+    let (load, load_cpu) = (begun.elapsed(), process.cpu_with_ended());
     std::thread::sleep(Duration::from_millis(300));
     let megabytes = process.megabytes();
     Some(Subject { server, process, load, load_cpu, megabytes, costs: Vec::new(), lost: 0 })
@@ -192,7 +192,7 @@ impl Subject {
         let zone = &self.server.zone;
         let beside = zone.with_extension("new");
         std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, zone)).expect("the zone is written");
-        let (begun, cpu) = (Instant::now(), self.process.cpu());
+        let (begun, cpu) = (Instant::now(), self.process.cpu_with_ended());
         self.server.ask_to_reload(&self.process);
         let mut peak: f64 = 0.0;
         while serial(self.server.address) != Some(2) {
@@ -204,7 +204,7 @@ impl Subject {
             "{:12}{:9.2}{:9.2}{:9.1}",
             self.server.name,
             begun.elapsed().as_secs_f64(),
-            (self.process.cpu() - cpu).as_secs_f64(),
+            self.process.cpu_with_ended().saturating_sub(cpu).as_secs_f64(),
             peak
         );
     }

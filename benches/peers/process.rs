@@ -66,6 +66,19 @@ impl Process {
         Duration::from_nanos(nanoseconds.sum())
     }
 
+    /// The CPU time of all threads that there are or were, in the steps of the system's clock; children that were not
+    /// waited for are left out once they have ended.
+    pub fn cpu_with_ended(&self) -> Duration {
+        let ticks = self.tree().into_iter().filter_map(|id| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            // Behind the name, which may hold blanks: user and system time, then those of ended children.
+            let fields = stat.rsplit_once(')')?.1.split_whitespace();
+            Some(fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>())
+        });
+        // Linux shows a hundredth of a second, whatever its own clock (`USER_HZ`).
+        Duration::from_millis(ticks.sum::<u64>() * 10)
+    }
+
     /// The memory that it alone is to blame for (PSS), in megabytes.
     pub fn megabytes(&self) -> f64 {
         let kilobytes = self.tree().into_iter().filter_map(|id| {
