@@ -5,6 +5,7 @@
 
 // 0. Vocabulary: the words everything else is said in.
 
+pub mod count;
 pub mod digest;
 pub mod evidence;
 pub mod name;

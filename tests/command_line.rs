@@ -23,6 +23,9 @@ fn exit_codes_say_how_it_went() {
     write("lost.toml", &zone("lost.zone"));
     write("slip.toml", &zone("good.zone").replace("file", "flie"));
 
+    let latin1 = [zone("good.zone").as_bytes(), b"# K\xF6ln\n"].concat();
+    std::fs::write(here.path().join("latin1.toml"), [b"version = 1\n# K\xF6ln\n", &latin1[..]].concat()).unwrap();
+
     // What is typed, the exit code, and what standard output and standard error have to say; neither panics.
     for (line, code, out, err) in [
         ("check", 0, "a.example, main: 4 records: accepted, 0 errors, 0 warnings", ""),
@@ -47,7 +50,14 @@ fn exit_codes_say_how_it_went() {
         ("query nope.a.example A --client 192.0.2.0/24", 0, "status: NXDOMAIN", ""),
         ("query a.example A --config lost.toml", 1, "", "can't be served"),
         ("query a.example A --site mian", 1, "", "did you mean `main`?"),
+        ("query ns.a.example A --json", 0, "\"data\": \"192.0.2.1\"", ""),
+        ("query ns.a.example A", 0, "from the files on disk, and so is the serial", ""),
         ("failover a.example", 2, "", "--to <SITE>"),
+        ("failover a.example --json", 2, "{\n  \"failure\": {\n    \"what\": \"the following required", ""),
+        ("frobnicate --json", 2, "\"what\": \"unrecognized subcommand", ""),
+        ("check good.zone", 1, "", "understudy check ORIGIN good.zone"),
+        ("check latin1.toml", 1, "", "latin1.toml:2: this line is not UTF-8"),
+        ("serve --help", 0, "UNDERSTUDY_LOG", ""),
         ("frobnicate", 2, "", "unrecognized subcommand"),
         ("completions bash", 0, "_understudy()", ""),
         ("--version", 0, env!("CARGO_PKG_VERSION"), ""),
@@ -70,4 +80,21 @@ fn nobody_reading_is_no_error() {
     drop(reader);
     let output = command.args(["completions", "zsh"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let here = tempfile::tempdir().unwrap();
+    std::fs::write(here.path().join("a.zone"), GOOD).unwrap();
+    for line in
+        ["check a.example a.zone", "check a.example a.zone --json", "completions zsh", "--help", "frobnicate --json"]
+    {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_understudy"));
+        command.current_dir(here.path()).args(line.split_whitespace()).stdin(Stdio::null()).stdout(full);
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "understudy {line}\n{stderr}");
+        assert!(stderr.contains("the report can't be written"), "understudy {line}\n{stderr}");
+    }
 }

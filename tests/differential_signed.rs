@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use support::compare::{Item, NORMALISATIONS as COMMON, Origins, View};
 use support::corpus_signed::{Ask, Case, cases};
 use support::lab::{Server, ZoneFile, isolated};
-use support::sign::{Denial, Signer};
+use support::sign::Signer;
 use support::{client, message, stream};
 use understudy::name::Name;
 use understudy::rr::RrType;
@@ -227,9 +227,7 @@ impl Tally {
             self.tighter += 1;
             return;
         }
-        if matches!(case.method.denial, Denial::Nsec)
-            && proves_more(&if ours.tc { whole() } else { ours.clone() }, bind)
-        {
+        if proves_more(&if ours.tc { whole() } else { ours.clone() }, bind) {
             self.proved_more += 1;
             return;
         }

@@ -41,7 +41,7 @@ const PURE_STD: Allowed = Allowed::Only(&[
     "collections::HashSet", "collections::VecDeque", "collections::btree_map", "collections::hash_map::Entry",
     "hash::BuildHasher", "hash::BuildHasherDefault", "hash::Hash", "hash::Hasher",
     "net::AddrParseError", "net::IpAddr", "net::Ipv4Addr", "net::Ipv6Addr",
-    "net::SocketAddr", "net::SocketAddrV4", "net::SocketAddrV6",
+    "net::SocketAddr", "net::SocketAddrV4", "net::SocketAddrV6", "ptr::eq",
     "sync::Arc", "sync::LazyLock", "sync::OnceLock", "sync::Weak", "time::Duration",
     // Associated items of primitive types.
     "bool", "f64", "i16", "i32", "i64", "i8", "isize", "u128", "u16", "u32", "u64", "u8", "usize",
@@ -53,7 +53,7 @@ const PURE_DENIED_MACROS: &[&str] = &["dbg", "eprint", "eprintln", "print", "pri
 const LAYERS: &[Layer] = &[
     Layer {
         name: "vocabulary",
-        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr"],
+        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr", "count"],
         ordered: false,
         crates: Allowed::Only(&["serde", "sha2", "thiserror"]),
         std: PURE_STD,

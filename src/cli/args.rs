@@ -51,7 +51,10 @@ Examples:
       Serves what ./understudy.toml says. SIGHUP reloads it; SIGTERM answers what is in flight first.
   understudy serve --listen 127.0.0.1:5300 --zone wiki.example=wiki.example.zone
       Serves one bare file without a configuration. Without --state-dir, state is kept in memory:
-      there is no control socket, and after a restart the serial is the file's again.")]
+      there is no control socket, and after a restart the serial is the file's again.
+
+The log goes to standard error. UNDERSTUDY_LOG sets how much of it: error, warn, info (the default)
+or debug; also by part, as in `info,understudy::serve=debug`.")]
     Serve {
         /// An address to listen on, UDP and TCP, instead of the configured ones (repeatable; port 0: any free one)
         #[arg(long, value_name = "ADDR:PORT", value_parser = listener)]
@@ -103,7 +106,9 @@ Examples:
     Status,
     /// Answer a query from the zone files, without a server
     #[command(after_help = "\
-Reads the configuration and the zones as they are on disk, and prints the answer as dig does.
+Reads the configuration and the zones as they are on disk, and prints the answer as dig does. No
+server is asked: the serial is the file's, which a running server may have counted on from, and the
+site is the first in the order of preference, whatever was failed over.
 
 Examples:
   understudy query www.wiki.example AAAA

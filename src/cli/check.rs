@@ -4,15 +4,26 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::command::Subject;
-use crate::config::{Config, Problem, SourceError, ZoneConfig};
+use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig};
 use crate::control::api::Failure;
+use crate::count::counted;
+use crate::driver;
 use crate::name::Name;
+use crate::rr::RrType;
+use crate::snapshot::Snapshot;
+use crate::snapshot::compile::{CompileError, Shape};
+use crate::snapshot::sought::HashKey;
 use crate::store::files::{FileSources, FilesError};
+use crate::time::Timestamp;
 use crate::zone::check::{Limits, check};
-use crate::zone::diagnostic::{Diagnostic, Severity};
+use crate::zone::diagnostic::{Diagnostic, Place, Severity};
 use crate::zone::reader;
 use crate::zone::rrsets::Zone;
+use crate::zone::signatures::Signatures;
 use crate::zone::text::ZoneText;
+
+/// How many faults of signatures are listed.
+const MAX_SIGNATURES: usize = 50;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -63,6 +74,14 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
         }
         Subject::Config(source) => match source.load() {
             Ok(config) => config,
+            Err(SourceError::Wrong(_) | SourceError::NotUtf8 { .. }) if zone_file(source).is_some() => {
+                let file = zone_file(source).unwrap_or_default();
+                return Err(Failure::new(
+                    format!("{} looks like a zone file, and a configuration is wanted", file.display()),
+                    "nothing was checked: a zone file doesn't say which zone it is of",
+                    format!("understudy check ORIGIN {}", file.display()),
+                ));
+            }
             Err(SourceError::Wrong(problems)) => {
                 return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new() });
             }
@@ -73,6 +92,14 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
         config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, &zone.name, file))).collect();
     let accepted = zones.iter().all(|zone| zone.errors == 0);
     Ok(CheckReport { accepted, problems: Vec::new(), zones })
+}
+
+/// The file of `source`, if it looks like a zone's.
+fn zone_file(source: &Source) -> Option<PathBuf> {
+    let Origin::File(Some(path)) = &source.origin else { return None };
+    let octets = std::fs::read(path).ok()?;
+    let mut words = octets.split(|octet| octet.is_ascii_whitespace());
+    words.any(|word| word.eq_ignore_ascii_case(b"SOA") || word == b"$TTL" || word == b"$ORIGIN").then(|| path.clone())
 }
 
 /// Checks a zone at each of its sites; `read` reads one of its files.
@@ -95,6 +122,8 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
         let [below, above] = readings.map(|reading| reading.and_then(|reading| reading.text.as_ref()));
         if let Some(laid) = Zone::new(below, above) {
             notes.add(&check(&laid, &limits));
+            notes.add(&refusals(zone, &laid));
+            notes.add(&signatures(&laid, driver::now()));
             sites.push(SiteCheck { name: (*site).into(), records: laid.record_count() });
         }
     }
@@ -102,6 +131,67 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
     let count = |severity| diagnostics.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     ZoneCheck { name: zone.name.clone(), sites, errors, warnings, diagnostics }
+}
+
+/// Why a server would refuse a zone that has no other errors.
+fn refusals(zone: &ZoneConfig, laid: &Zone) -> Vec<Diagnostic> {
+    // Nobody looks anything up in it: the key need not be secret.
+    let key = HashKey::new([0; 16]);
+    let shape = Shape { key, negative_ttl: zone.negative_ttl, max_ttl: zone.max_ttl };
+    let Err(error) = Snapshot::compile(laid, shape) else { return Vec::new() };
+    let set = match &error {
+        // What is said of a zone without a SOA is said of its records already.
+        CompileError::NoSoa { .. } => return Vec::new(),
+        CompileError::Oversize { owner, rtype, .. } => laid.rrset(owner.as_ref(), *rtype),
+    };
+    let place = set.into_iter().flat_map(|set| set.records()).map(|record| record.place).min().unwrap_or_default();
+    vec![about(laid, place, Severity::Error, "cannot-compile", error.to_string(), "")]
+}
+
+/// What resolvers that validate would make of a signed zone now, and before long.
+fn signatures(laid: &Zone, now: Timestamp) -> Vec<Diagnostic> {
+    if !laid.is_signed() {
+        return Vec::new();
+    }
+    let standing = Signatures::of(laid, None).standing(now, laid.longest_ttl());
+    let place = laid.rrset(laid.origin(), RrType::SOA).into_iter().flat_map(|set| set.records());
+    let place = place.map(|record| record.place).min().unwrap_or_default();
+    let ends = standing.ends.map(|ends| format!("; the first {ends}")).unwrap_or_default();
+    let mut found = Vec::new();
+    for line in standing.wrong.iter().take(MAX_SIGNATURES) {
+        let message =
+            format!("{line}{ends}: resolvers that validate don't accept it, or not for as long as caches keep it");
+        found.push(about(laid, place, Severity::Error, "bad-signature", message, "sign the zone anew"));
+    }
+    if let Some(more) = standing.wrong.len().checked_sub(MAX_SIGNATURES).filter(|more| *more > 0) {
+        let message = format!("{} more of the kind", counted(more, "fault"));
+        found.push(about(laid, place, Severity::Error, "bad-signature", message, "sign the zone anew"));
+    }
+    for line in standing.soon {
+        let message = format!("{line}{ends}");
+        found.push(about(
+            laid,
+            place,
+            Severity::Warning,
+            "signature-ends-soon",
+            message,
+            "sign the zone anew before that",
+        ));
+    }
+    found
+}
+
+fn about(zone: &Zone, place: Place, severity: Severity, id: &'static str, message: String, advice: &str) -> Diagnostic {
+    Diagnostic {
+        severity,
+        id,
+        file: zone.files().get(usize::from(place.file)).cloned().unwrap_or_default(),
+        line: place.line,
+        column: place.column,
+        text: String::new(),
+        message,
+        advice: advice.into(),
+    }
 }
 
 /// Findings, each once: what the common text has is found at every site.

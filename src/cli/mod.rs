@@ -37,13 +37,19 @@ pub fn run(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     serve: impl FnOnce(Serve) -> Result<(), Failure>,
 ) -> ExitCode {
-    match parse(args) {
-        Ok(invocation) => carry_out(invocation, serve).into(),
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    // What can't be parsed can still say in which form it wants to hear so.
+    let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let exit = match parse(args) {
+        Ok(invocation) => carry_out(invocation, serve),
+        Err(error) if !error.use_stderr() => ended(Exit::Done, print(error.render().to_string().as_bytes())),
+        Err(error) if json => show_usage(&error),
         Err(error) => {
             let _ = error.print();
-            if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+            Exit::Usage
         }
-    }
+    };
+    exit.into()
 }
 
 fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Invocation, clap::Error> {
@@ -65,8 +71,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);
-            print(&script);
-            Exit::Done
+            ended(Exit::Done, print(&script))
         }
     }
 }
@@ -75,8 +80,7 @@ fn show<R: Report>(json: bool, result: Result<R, Failure>) -> Exit {
     match result {
         Ok(report) => {
             let text = if json { render::json(&report) } else { report.text() };
-            print(text.as_bytes());
-            report.exit()
+            ended(report.exit(), print(text.as_bytes()))
         }
         Err(failure) => show_failure(json, &failure),
     }
@@ -84,20 +88,46 @@ fn show<R: Report>(json: bool, result: Result<R, Failure>) -> Exit {
 
 /// A failure: for people on standard error, for scripts as `{"failure": …}` on standard output.
 fn show_failure(json: bool, failure: &Failure) -> Exit {
+    if json {
+        return ended(Exit::Error, print(failed_json(failure).as_bytes()));
+    }
+    let _ = writeln!(std::io::stderr(), "understudy: {failure}");
+    Exit::Error
+}
+
+fn failed_json(failure: &Failure) -> String {
     #[derive(serde::Serialize)]
     struct Failed<'a> {
         failure: &'a Failure,
     }
-    if json {
-        print(render::json(&Failed { failure }).as_bytes());
-    } else {
-        let _ = writeln!(std::io::stderr(), "understudy: {failure}");
+    render::json(&Failed { failure })
+}
+
+/// A wrong command line, for scripts.
+fn show_usage(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let what = paragraph.trim().trim_start_matches("error: ");
+    let failure = Failure::new(what, "the command line is wrong, and nothing was done", "understudy COMMAND --help");
+    ended(Exit::Usage, print(failed_json(&failure).as_bytes()))
+}
+
+/// How a command ends whose report was written so: one that nobody could be given is an error.
+fn ended(exit: Exit, written: std::io::Result<()>) -> Exit {
+    match written {
+        Ok(()) => exit,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "understudy: the report can't be written: {error}");
+            Exit::Error
+        }
     }
-    Exit::Error
 }
 
 /// Writes to standard output; whoever reads it may have gone away, and that is no error.
-fn print(octets: &[u8]) {
+fn print(octets: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(octets).and_then(|()| out.flush());
+    match out.write_all(octets).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

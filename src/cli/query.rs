@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::command::{AskedOf, Question};
+use super::render::dig::Decoded;
 use crate::config::nearest::UnknownName;
 use crate::config::{Config, DEFAULT_REGION, Source, ZoneConfig, dotless};
 use crate::control::api::Failure;
@@ -31,6 +32,14 @@ pub(super) struct QueryReport {
     /// The whole message as on the wire; in JSON, in hexadecimal.
     #[serde(serialize_with = "hexadecimal")]
     pub(super) octets: Vec<u8>,
+    /// The same decoded; none if it is malformed.
+    pub(super) message: Option<Decoded>,
+}
+
+impl QueryReport {
+    pub(super) fn new(zone: String, site: String, octets: Vec<u8>) -> QueryReport {
+        QueryReport { message: Decoded::of(&octets), zone, site, octets }
+    }
 }
 
 /// Answers `question` from the zones of `source`, on the path that a server takes, with the state in memory.
@@ -39,7 +48,7 @@ pub(super) fn run(source: &Source, question: &Question) -> Result<QueryReport, F
     let zone = zone_of(&config, question)?;
     let site = site_of(&config, zone, &question.asked_of)?;
     let driver = loaded(setup_for(&config, zone, question), &zone.name)?;
-    Ok(QueryReport { zone: dotless(zone.name.as_ref()), site, octets: answer(driver.serving(), question)? })
+    Ok(QueryReport::new(dotless(zone.name.as_ref()), site, answer(driver.serving(), question)?))
 }
 
 /// The zone that holds the name: the deepest one.

@@ -325,6 +325,6 @@ fn answers_are_shown_as_dig_does() {
     message.add_additional(Record::from_rdata(target, 60, RData::TXT(TXT::new(vec!["a b".into(), "c\"d".into()]))));
     message.set_edns(Edns::new());
     let octets = message.to_vec().unwrap();
-    let report = query::QueryReport { zone: "wiki.example".into(), site: "knams".into(), octets };
+    let report = query::QueryReport::new("wiki.example".into(), "knams".into(), octets);
     insta::assert_snapshot!("dig", report.text());
 }

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crate::name::{Name, NameRef};
 use crate::net::Region;
+use crate::serve::rrl::RateLimit;
 use crate::time::Ttl;
 use nearest::UnknownName;
 
@@ -79,6 +80,8 @@ pub struct Server {
     pub cookies: protocol::Cookies,
     /// Encrypted transports; none: there are none.
     pub encrypted: Option<protocol::Encrypted>,
+    /// How answers over UDP are limited; none: they are not.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl Default for Server {
@@ -94,6 +97,7 @@ impl Default for Server {
             show_version: false,
             cookies: protocol::Cookies::default(),
             encrypted: None,
+            rate_limit: None,
         }
     }
 }

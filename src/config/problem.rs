@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::count::counted;
+
 /// One thing that is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
@@ -46,9 +48,6 @@ impl fmt::Display for Problems {
         for problem in &self.0 {
             writeln!(f, "{problem}")?;
         }
-        match self.0.len() {
-            1 => write!(f, "1 error in the configuration; nothing was changed"),
-            count => write!(f, "{count} errors in the configuration; nothing was changed"),
-        }
+        write!(f, "{} in the configuration; nothing was changed", counted(self.0.len(), "error"))
     }
 }

@@ -1,12 +1,15 @@
 //! What is configured of the protocol: cookies, what the server says about itself, encrypted transports.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::read::{read_addresses, read_limits};
 use super::table::{At, Table};
 use super::{Server, TcpLimits};
+use crate::net::Network;
+use crate::serve::rrl::RateLimit;
 
 /// The longest identity: with it an OPT record and a question fit into 512 octets, whatever else is asked for.
 const MAX_IDENTITY: usize = 100;
@@ -83,6 +86,7 @@ pub(super) fn read_protocol(table: &Table<'_>, dir: &Path, server: &mut Server) 
     if let Some(cookies) = table.table("server.cookies") {
         server.cookies = read_cookies(&cookies);
     }
+    server.rate_limit = table.table("server.rate_limit").map(|limit| read_rate_limit(&limit));
     server.encrypted = table.table("server.encrypted").map(|encrypted| read_encrypted(&encrypted, dir));
 }
 
@@ -123,6 +127,33 @@ fn secret(text: &str) -> Option<[u8; 16]> {
         text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect::<Option<_>>()?;
     let octets: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
     if digits.len() == 32 { octets.try_into().ok() } else { None }
+}
+
+/// The table turns the limit on; what it leaves out is as usual.
+fn read_rate_limit(table: &Table<'_>) -> RateLimit {
+    let mut limit = RateLimit::default();
+    let number = |name, range, example| table.integer(name, range, example).and_then(|found| u32::try_from(found).ok());
+    let prefix = |name, bits, example| number(name, 1..=bits, example).and_then(|found| u8::try_from(found).ok());
+    let per_second = number("per_second", 1..=1_000_000, 200).and_then(NonZeroU32::new);
+    limit.per_second = per_second.unwrap_or(limit.per_second);
+    if let Some(At { value, span }) = table.time("window", "1s") {
+        if !(1..=3600).contains(&value.seconds()) {
+            let meaning = "it is how much of the rate may come at once";
+            table.wrong(&span, "window", "is not from 1 second to an hour", meaning, "`window = \"1s\"`");
+        }
+        limit.window = Duration::from_secs(value.seconds().into());
+    }
+    limit.slip = number("slip", 0..=100, 2).unwrap_or(limit.slip);
+    limit.prefix_v4 = prefix("prefix_v4", 32, 24).unwrap_or(limit.prefix_v4);
+    limit.prefix_v6 = prefix("prefix_v6", 128, 56).unwrap_or(limit.prefix_v6);
+    let example = "[\"192.0.2.0/24\", \"2001:db8::/48\"]";
+    for At { value, span } in table.strings("exempt", example).map(|found| found.value).unwrap_or_default() {
+        match value.parse() {
+            Ok(network) => limit.exempt.push(network),
+            Err::<Network, _>(what) => table.wrong(&span, "exempt", what, "", format!("`exempt = {example}`")),
+        }
+    }
+    limit
 }
 
 fn read_encrypted(table: &Table<'_>, dir: &Path) -> Encrypted {

@@ -52,6 +52,14 @@ pub enum SourceError {
         /// Why.
         error: std::io::Error,
     },
+    /// The file is in another encoding, or no text at all.
+    #[error("{}:{line}: this line is not UTF-8, as a TOML file has to be", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The first such line, from 1.
+        line: usize,
+    },
     /// The file has errors.
     #[error("{0}")]
     Wrong(Problems),
@@ -94,8 +102,15 @@ impl Source {
 
 fn text_of(path: Option<&Path>) -> Result<(PathBuf, String), SourceError> {
     let given = path.unwrap_or(Path::new(USUAL_FILE));
-    match std::fs::read_to_string(given) {
-        Ok(text) => Ok((given.into(), text)),
+    match std::fs::read(given) {
+        Ok(octets) => match String::from_utf8(octets) {
+            Ok(text) => Ok((given.into(), text)),
+            Err(error) => {
+                let front = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = 1 + front.iter().filter(|octet| **octet == b'\n').count();
+                Err(SourceError::NotUtf8 { path: given.into(), line })
+            }
+        },
         Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => Err(SourceError::NotHere),
         Err(error) => Err(SourceError::Unreadable { path: given.into(), error }),
     }

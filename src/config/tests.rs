@@ -18,6 +18,21 @@ user = "understudy"
 group = "dns"
 udp_payload = 1400
 tcp = { connections = 10, per_client = 3, idle = "5s", write = 7 }
+identity = "ams1"
+show_version = true
+
+[server.cookies]
+required = true
+rollover = "12h"
+secrets = ["00112233445566778899aabbccddeeff", "FFEEDDCCBBAA99887766554433221100"]
+
+[server.encrypted]
+dot = ["127.0.0.1:853"]
+doq = ["127.0.0.1:853"]
+doh_path = "/q"
+certificate = "tls/ns1.pem"
+key = "/etc/tls/ns1.key"
+per_client = 5
 
 [control]
 group = "dnsops"
@@ -73,6 +88,27 @@ fn everything_is_resolved() {
         }
     );
     assert_eq!(read_text(&least.replace('\n', "\r\n")).unwrap(), read_text(least).unwrap());
+}
+
+#[test]
+fn what_is_wrong_about_the_protocol_is_named() {
+    for (server, said) in [
+        ("[server.cookies]\nrollover = 60", "shorter than an hour"),
+        ("[server.cookies]\nsecrets = []", "one or two keys"),
+        ("[server.cookies]\nsecrets = [\"00112233445566778899aabbccddeef\"]", "no key"),
+        ("[server.cookies]\nsecrets = [\"00112233445566778899aabbccddeefé\"]", "no key"),
+        ("[server.encrypted]\ncertificate = \"a\"\nkey = \"b\"", "`doh` and `doq`"),
+        ("[server.encrypted]\ndot = [\"127.0.0.1:853\"]\nkey = \"b\"", "is missing"),
+        ("[server.encrypted]\ndot = [\"127.0.0.1\"]\ncertificate = \"a\"\nkey = \"b\"", "not an address and port"),
+        (
+            "[server]\nidentity = \"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789x\"",
+            "has 101 octets",
+        ),
+    ] {
+        let wrong = read_text(&format!("version = 1\n{server}\n")).unwrap_err().to_string();
+        assert!(wrong.contains(said), "{server}: {wrong}");
+    }
+    assert!(!format!("{:?}", read_text(GOOD).unwrap()).contains("0x11"), "no secret is shown");
 }
 
 #[test]

@@ -438,6 +438,11 @@ impl From<crate::config::SourceError> for Failure {
                 "understudy does not know which zones there are, nor where its state is",
                 "correct the path or its permissions, or name another file with --config",
             ),
+            SourceError::NotUtf8 { .. } => Failure::new(
+                error.to_string(),
+                "nothing was read from it",
+                "save it as UTF-8 (`iconv -f latin1 -t utf8`), or name the right file with --config",
+            ),
             SourceError::Wrong(problems) => Failure::new(problems.to_string(), "", ""),
         }
     }

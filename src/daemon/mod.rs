@@ -18,6 +18,7 @@ use crate::config::{Config, Source};
 use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
+use crate::count::counted;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
 use crate::serve::certificates::Certificates;
@@ -296,7 +297,8 @@ fn report(zone: &Reloaded, served: bool) {
     match &zone.outcome {
         ReloadOutcome::Unchanged => tracing::info!(zone = %name, "unchanged"),
         ReloadOutcome::Published { generation, serial, tally, findings } => {
-            tracing::info!(zone = %name, generation, %serial, ?tally, "published");
+            let crate::driver::reload::Tally { added, removed, changed } = tally;
+            tracing::info!(zone = %name, generation, %serial, "published; RRsets: {added} added, {removed} removed, {changed} changed");
             for text in translate::warnings(findings) {
                 tracing::warn!(zone = %name, "{text}");
             }
@@ -315,7 +317,7 @@ fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
         serde_json::json!({ "listening": addresses, "zones": zones }).to_string()
     } else {
         let shown: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-        format!("listening on {} with {zones} zones", shown.join(", "))
+        format!("listening on {} with {}", shown.join(", "), counted(zones, "zone"))
     };
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -334,6 +336,7 @@ fn listen_settings(config: &Config) -> ListenSettings {
         addresses: config.server.listen.clone(),
         workers: config.server.workers.unwrap_or(usual.workers),
         tcp,
+        rate_limit: config.server.rate_limit.clone(),
         ..usual
     }
 }

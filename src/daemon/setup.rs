@@ -20,6 +20,7 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
         ("`server.workers`", a.workers != b.workers),
         ("`server.user`", (&a.user, &a.group) != (&b.user, &b.group)),
         ("`server.tcp`", a.tcp != b.tcp),
+        ("`server.rate_limit`", a.rate_limit != b.rate_limit),
         ("`server.encrypted`", listeners(a) != listeners(b)),
     ];
     parts.into_iter().filter(|(_, changed)| *changed).map(|(what, _)| what.to_owned()).collect()

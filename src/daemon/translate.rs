@@ -210,7 +210,9 @@ pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>, warnings:
 /// Findings worth an operator's time.
 fn shown(findings: &[gate::Finding]) -> Vec<Finding> {
     let worth = findings.iter().filter(|found| found.verdict != crate::evidence::Verdict::Pass);
-    worth.map(|found| finding(found, &[])).collect()
+    // A reload accepts what an edit removes, and nothing else.
+    let acceptable = |found: &gate::Finding| found.gate == id::BLAST_RADIUS;
+    worth.map(|found| Finding { overridable: acceptable(found), ..finding(found, &[]) }).collect()
 }
 
 /// What kept a zone's files from being taken over, in lines.

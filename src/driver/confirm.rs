@@ -22,7 +22,8 @@ impl Driver {
     pub(super) fn confirm(&self, origin: &Name, changed: Option<(NameRef<'_>, RrType)>) -> bool {
         let questions: Vec<_> = [(origin.as_ref(), RrType::SOA)].into_iter().chain(changed).collect();
         // All of them, whatever the first one says: the log is to name each that is behind.
-        self.listeners.iter().filter(|listener| !self.is_confirmed_by(**listener, &questions)).count() == 0
+        let confirmed = self.listeners.iter().map(|listener| self.is_confirmed_by(*listener, &questions));
+        confirmed.collect::<Vec<bool>>().into_iter().all(|confirmed| confirmed)
     }
 
     fn is_confirmed_by(&self, listener: SocketAddr, questions: &[(NameRef<'_>, RrType)]) -> bool {

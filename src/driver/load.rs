@@ -1,7 +1,10 @@
 //! From a zone's texts, wherever they come from, to what each of its sites would answer.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
 
+use super::pages::LargePages;
 use super::setup::{TextFile, ZoneSpec};
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
@@ -18,6 +21,9 @@ use crate::zone::text::ZoneText;
 
 /// The id of the finding that a zone's file cannot be read at all: what it says is unknown then, not empty.
 pub const UNREADABLE: &str = "unreadable";
+
+/// From how many RRsets on a site is worth a thread of its own.
+const LARGE: usize = 20_000;
 
 /// What became of the texts of a zone.
 pub struct Loading {
@@ -81,13 +87,30 @@ pub fn from_files(spec: &ZoneSpec, include_outside: bool, shape: Shape, former: 
         }
     };
     let common = spec.common.as_ref().map(open);
-    let sites = spec.sites.iter().map(|site| {
-        let own = site.file.as_ref().map(open);
-        let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
-        let texts = SiteTexts { common: kept(&common), own: kept(&own) };
-        build(&site.name, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts, shape, former)
-    });
-    Loading { sites: sites.collect() }
+    let drafts: Vec<Draft<'_>> = spec
+        .sites
+        .iter()
+        .map(|site| {
+            let own = site.file.as_ref().map(open);
+            let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
+            let texts = SiteTexts { common: kept(&common), own: kept(&own) };
+            Draft::new(&site.name, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts)
+        })
+        .collect();
+    // What was read is in the drafts: the memory is needed for what comes next.
+    drop(common);
+    let finish = |draft: Draft<'_>| draft.finish(shape, former);
+    let is_large = drafts.iter().filter_map(|draft| draft.zone.as_ref()).any(|zone| zone.len() >= LARGE);
+    let sites = if is_large && drafts.len() > 1 {
+        thread::scope(|scope| {
+            let threads: Vec<_> = drafts.into_iter().map(|draft| scope.spawn(move || finish(draft))).collect();
+            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            threads.into_iter().map(join).collect()
+        })
+    } else {
+        drafts.into_iter().map(finish).collect()
+    };
+    Loading { sites }
 }
 
 /// Reads a site's kept texts.
@@ -100,7 +123,9 @@ pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> S
         }
     };
     let (common, own) = (texts.common.as_ref().map(open), texts.own.as_ref().map(open));
-    build(site, common.as_ref(), own.as_ref(), texts, shape, None)
+    let draft = Draft::new(site, common.as_ref(), own.as_ref(), texts);
+    drop((common, own));
+    draft.finish(shape, None)
 }
 
 /// One text: what it says if it has no errors, and all that was found in it.
@@ -125,27 +150,34 @@ fn about_file(path: &str, id: &'static str, message: String) -> Diagnostic {
     }
 }
 
-fn build(
-    site: &str,
-    common: Option<&Read>,
-    own: Option<&Read>,
+/// A site whose texts were read and laid over each other, not yet checked.
+struct Draft<'s> {
+    site: &'s str,
+    zone: Option<Zone>,
+    diagnostics: Vec<Diagnostic>,
     texts: SiteTexts,
-    shape: Shape,
-    former: Option<&Content>,
-) -> SiteLoading {
-    let mut diagnostics: Vec<Diagnostic> =
-        common.iter().chain(&own).flat_map(|(_, diagnostics)| diagnostics.iter().cloned()).collect();
-    let content = match (common.map(text_of), own.map(text_of)) {
-        // A text with an error is not served, not even in part.
-        (Some(None), _) | (_, Some(None)) => None,
-        (None, None) => {
-            diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
-            None
-        }
-        (common, own) => Zone::new(common.flatten(), own.flatten())
-            .and_then(|zone| compile(site, zone, shape, former, &mut diagnostics)),
-    };
-    SiteLoading { name: site.to_owned(), content, diagnostics, texts }
+}
+
+impl<'s> Draft<'s> {
+    fn new(site: &'s str, common: Option<&Read>, own: Option<&Read>, texts: SiteTexts) -> Draft<'s> {
+        let mut diagnostics: Vec<Diagnostic> =
+            common.iter().chain(&own).flat_map(|(_, diagnostics)| diagnostics.iter().cloned()).collect();
+        let zone = match (common.map(text_of), own.map(text_of)) {
+            // A text with an error is not served, not even in part.
+            (Some(None), _) | (_, Some(None)) => None,
+            (None, None) => {
+                diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
+                None
+            }
+            (common, own) => Zone::new(common.flatten(), own.flatten()),
+        };
+        Draft { site, zone, diagnostics, texts }
+    }
+
+    fn finish(mut self, shape: Shape, former: Option<&Content>) -> SiteLoading {
+        let content = self.zone.and_then(|zone| compile(self.site, zone, shape, former, &mut self.diagnostics));
+        SiteLoading { name: self.site.to_owned(), content, diagnostics: self.diagnostics, texts: self.texts }
+    }
 }
 
 fn text_of(read: &Read) -> Option<&ZoneText> {
@@ -154,7 +186,7 @@ fn text_of(read: &Read) -> Option<&ZoneText> {
 
 fn compile(
     site: &str,
-    zone: Zone,
+    mut zone: Zone,
     shape: Shape,
     former: Option<&Content>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -165,6 +197,7 @@ fn compile(
     if wrong {
         return None;
     }
+    zone.settle();
     let same = former
         .into_iter()
         .flat_map(|former| &former.sites)
@@ -172,7 +205,7 @@ fn compile(
     if let Some(same) = same {
         return Some(same.clone());
     }
-    match Snapshot::compile(&zone, shape) {
+    match Snapshot::compile_in(&zone, shape, &LargePages) {
         Ok(snapshot) => {
             let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site);
             let known = known.and_then(|known| known.signatures.as_deref());

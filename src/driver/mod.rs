@@ -4,6 +4,7 @@
 pub mod confirm;
 pub mod failover;
 pub mod load;
+mod pages;
 pub mod publish;
 pub mod reload;
 pub mod restore;

@@ -13,7 +13,7 @@ use crate::serving::ZoneServing;
 use crate::serving::content::Policy;
 use crate::serving::regions::RegionId;
 use crate::store::journal::{Actor, Entry, Journal, Publication, Published};
-use crate::store::texts::BundleId;
+use crate::store::texts::{BundleId, Part};
 use crate::time::Ttl;
 
 /// The texts that the sites of a zone were made of, by site; a site that is not named keeps the texts that it was
@@ -90,10 +90,20 @@ impl Driver {
         cause: Cause,
     ) -> Result<u64, DriverError> {
         let generation = verified.serving().generation;
-        let mut publications = Vec::with_capacity(texts.len());
+        let (mut bundles, mut withdrawn) = (Vec::with_capacity(texts.len()), Vec::new());
         for (origin, texts) in texts {
-            publications.extend(self.publication(verified, origin, texts)?);
+            match verified.serving().zone(origin.as_ref()) {
+                Some(zone) => bundles.push((origin.clone(), self.parts(&origin, zone, texts)?)),
+                None => withdrawn.push(origin),
+            }
         }
+        // All in one transaction: a start has many zones.
+        let kept = self.store.texts().keep_all(HOLDER, &bundles)?;
+        let served = bundles.into_iter().zip(kept).filter_map(|((origin, _), live)| {
+            verified.serving().zone(origin.as_ref()).map(|zone| self.publication(verified, zone, origin, live))
+        });
+        let publications: Vec<Publication> =
+            served.chain(withdrawn.iter().filter_map(|origin| self.withdrawal(generation, origin))).collect();
         let state = json!({ "generation": generation, "zones": publications.iter().map(|p| {
             json!({ "zone": p.zone, "serial": p.serial, "routing": p.routing })
         }).collect::<Vec<_>>() });
@@ -127,39 +137,34 @@ impl Driver {
     }
 
     /// What the journal is to say of one zone of a change.
-    fn publication(&self, verified: &Verified, origin: Name, texts: Texts) -> Result<Option<Publication>, DriverError> {
-        let generation = verified.serving().generation;
-        let last = self.published.get(&origin);
-        let expected = last.map(|last| last.generation);
-        let Some(zone) = verified.serving().zone(origin.as_ref()) else {
-            return Ok(last.map(|last| {
-                let mut routing = last.record.clone();
-                routing[WITHDRAWN] = true.into();
-                Publication { zone: origin, expected, generation, serial: last.serial, routing, live: last.live }
-            }));
-        };
-        let live = self.keep(&origin, zone, texts, last.map(|last| last.live))?;
-        let routing = routing_value(verified, zone);
-        Ok(Some(Publication { zone: origin, expected, generation, serial: zone.serial, routing, live }))
+    fn publication(&self, verified: &Verified, zone: &ZoneServing, origin: Name, live: BundleId) -> Publication {
+        let expected = self.published.get(&origin).map(|last| last.generation);
+        let (generation, serial) = (verified.serving().generation, zone.serial);
+        Publication { zone: origin, expected, generation, serial, routing: routing_value(verified, zone), live }
     }
 
-    /// Keeps the texts of a zone; sites that bring none keep those that they were last published with.
-    fn keep(
-        &self,
-        origin: &Name,
-        zone: &ZoneServing,
-        mut texts: Texts,
-        last: Option<BundleId>,
-    ) -> Result<BundleId, DriverError> {
-        let store = self.store.texts();
-        let last = last.map(|id| store.bundle(id)).transpose()?.flatten();
+    /// What the journal is to say of a zone that is served no more.
+    fn withdrawal(&self, generation: u64, origin: &Name) -> Option<Publication> {
+        let last = self.published.get(origin)?;
+        let mut routing = last.record.clone();
+        routing[WITHDRAWN] = true.into();
+        let (expected, serial, live) = (Some(last.generation), last.serial, last.live);
+        Some(Publication { zone: origin.clone(), expected, generation, serial, routing, live })
+    }
+
+    /// The texts of a zone; sites that bring none have those that they were last published with.
+    fn parts(&self, origin: &Name, zone: &ZoneServing, mut texts: Texts) -> Result<Vec<Part>, DriverError> {
+        // A large zone's texts are not read back for nothing.
+        let all_new = zone.content.sites.iter().all(|site| texts.contains_key(&site.name));
+        let last = self.published.get(origin).filter(|_| !all_new);
+        let last = last.map(|last| self.store.texts().bundle(last.live)).transpose()?.flatten();
         let mut parts = Vec::new();
         for site in &zone.content.sites {
             let kept = texts.remove(&site.name);
             let kept = kept.or_else(|| last.as_ref().map(|bundle| SiteTexts::of_bundle(&site.name, bundle)));
             parts.extend(kept.into_iter().flat_map(|kept| kept.into_parts(&site.name)));
         }
-        Ok(store.keep(HOLDER, origin.as_ref(), &parts)?)
+        Ok(parts)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::serving::View;
@@ -49,21 +50,24 @@ impl Told {
         matches!(self.kind, Kind::Answer | Kind::Elsewhere | Kind::Referral)
     }
 
-    /// Whether a client that got on with `self` gets on with `other` as well. Records that are told by somebody else
-    /// from then on are not proved to be told at all.
-    pub fn is_kept_by(&self, other: &Told) -> bool {
-        match self.kind {
-            Kind::Answer => matches!(other.kind, Kind::Answer | Kind::Elsewhere),
+    /// What becomes of a client that got on with `self` and is told `other` from then on. Records that other servers
+    /// are to tell in our place are not proved to be told at all.
+    pub fn kept_by(&self, other: &Told) -> Verdict {
+        let kept = match self.kind {
+            Kind::Answer if other.kind == Kind::Elsewhere => return Verdict::Unknown,
+            Kind::Answer => other.kind == Kind::Answer,
             Kind::Elsewhere | Kind::Referral => other.is_positive(),
             _ => true,
-        }
+        };
+        if kept { Verdict::Pass } else { Verdict::Block }
     }
 }
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.aliases > 0 && self.kind != Kind::Answer {
-            write!(f, "an alias of {}: ", self.end)?;
+            let between = if self.kind == Kind::Elsewhere { ", " } else { ": " };
+            write!(f, "an alias of {}{between}", self.end)?;
         }
         match self.kind {
             Kind::Answer => f.write_str("answered"),

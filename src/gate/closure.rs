@@ -5,9 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::ask::{ask, types_at};
 use super::{Change, Finding, Pair, Side, id};
+use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::serving::content::SiteContent;
 use crate::serving::{Serving, ZoneServing};
 use crate::zone::rdata;
 
@@ -22,15 +24,15 @@ pub fn judge(change: Change<'_>) -> Finding {
             other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
         });
         for other in std::iter::once(pair.before).chain(others) {
-            check(other, pair.after, &mut followed, &mut broken);
-            check(pair.after, other, &mut followed, &mut broken);
+            check(change, [other, pair.after], &mut followed, &mut broken);
+            check(change, [pair.after, other], &mut followed, &mut broken);
         }
     }
     if broken.is_empty() {
         return Finding::pass(
             id::CROSS_CLOSURE,
             change.origin,
-            format!("all {} names that either site refers to resolve at both", followed.len()),
+            format!("both sites resolve what either refers to: {} asked", counted(followed.len(), "name")),
         );
     }
     Finding {
@@ -38,9 +40,9 @@ pub fn judge(change: Change<'_>) -> Finding {
         zone: change.origin.to_name(),
         verdict: Verdict::Block,
         reason: format!(
-            "{} names that one site refers to do not resolve at the other; a resolver that holds the reference and asks \
-             the other site would be told that there is nothing",
-            broken.len()
+            "{} from one site would lead to nothing at the other: a resolver that holds the reference and asks the \
+             other site would be told that there is nothing",
+            counted(broken.len(), "reference")
         ),
         remedy: "give these names at both sites: put them into the zone's common file".into(),
         items: broken.into_iter().collect(),
@@ -69,19 +71,27 @@ fn were_together(change: Change<'_>, one: &str, other: &str) -> bool {
             .is_some_and(|zone| in_use(zone, change.before, one) && in_use(zone, change.before, other))
 }
 
-/// Asks `other` for whatever `side` refers to, and notes which names that were.
-fn check<'a>(side: Side<'a>, other: Side<'_>, followed: &mut HashSet<NameRef<'a>>, broken: &mut BTreeSet<String>) {
+/// Asks the second side for whatever the first refers to in zones of ours, and notes which names that were.
+fn check<'a>(
+    change: Change<'_>,
+    [side, other]: [Side<'a>; 2],
+    followed: &mut HashSet<NameRef<'a>>,
+    broken: &mut BTreeSet<String>,
+) {
     let mut targets = HashSet::new();
     for set in side.site.zone.rrsets().filter(|set| refers(set.rtype)) {
         targets.extend(set.rdatas().flat_map(|rdata| rdata::names(set.rtype, rdata)).map(|(_, name)| name));
     }
-    let origin = side.site.zone.origin();
-    for target in targets.into_iter().filter(|target| target.is_at_or_below(origin)) {
+    for target in targets {
+        let Some(held) = side.view.content_of(target) else { continue };
         followed.insert(target);
-        for rtype in types_of(side, target) {
+        if may_vanish(change, target) {
+            continue;
+        }
+        for rtype in types_of(held, target) {
             let here = ask(side.view, target, rtype);
             let there = ask(other.view, target, rtype);
-            if here.is_positive() && !here.is_kept_by(&there) {
+            if here.is_positive() && here.kept_by(&there) == Verdict::Block {
                 broken.insert(format!(
                     "{target} {rtype}, which {} refers to, is {there} at {}",
                     side.site.name, other.site.name
@@ -91,9 +101,15 @@ fn check<'a>(side: Side<'a>, other: Side<'_>, followed: &mut HashSet<NameRef<'a>
     }
 }
 
+/// Whether the operator of the zone that holds the name lets it stop being answered.
+fn may_vanish(change: Change<'_>, target: NameRef<'_>) -> bool {
+    let holding = target.ancestors().find_map(|origin| change.after.zone(origin));
+    holding.is_some_and(|zone| zone.content.policy.may_vanish(target))
+}
+
 /// What a client that followed a reference may ask the name for.
-fn types_of(side: Side<'_>, target: NameRef<'_>) -> Vec<RrType> {
-    let types = types_at(&side.site.zone, target);
+fn types_of(held: &SiteContent, target: NameRef<'_>) -> Vec<RrType> {
+    let types = types_at(&held.zone, target);
     // An alias is followed for whatever was asked; below a cut or a DNAME the zone itself does not say what there is.
     if types.is_empty() || types.contains(&RrType::CNAME) {
         return vec![RrType::A, RrType::AAAA];

@@ -3,26 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Finding, Pair, id};
+use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::rr::RrType;
 use crate::serving::content::SiteContent;
 use crate::time::Timestamp;
 use crate::zone::rrsets::Zone;
 
-/// Signatures that end sooner than this behind the longest TTL end while caches may still hold what they sign.
-const MARGIN: i64 = 3600;
-/// Signatures that end sooner than this are worth a word.
-const SOON: i64 = 3 * 86_400;
-
 /// Judges the signatures of what is new: each verifies, and outlives the change.
 pub fn signatures(change: Change<'_>) -> Finding {
-    let mut wrong = BTreeSet::new();
-    let mut late = BTreeSet::new();
+    let mut found = Found::default();
     let mut signed = 0;
     for pair in change.pairs().iter().filter(|pair| pair.after.site.snapshot.is_signed()) {
         signed += 1;
-        look(pair.after.site, change.now, &mut wrong, &mut late);
+        found.look(pair.after.site, change.now);
     }
+    let Found { wrong, soon, ends } = found;
+    let ends = ends.map(|ends| format!("; the first {ends}")).unwrap_or_default();
     let finding = |verdict, reason: String, remedy: &str, items: BTreeSet<String>| Finding {
         gate: id::SIGNATURES,
         zone: change.origin.to_name(),
@@ -32,42 +29,37 @@ pub fn signatures(change: Change<'_>) -> Finding {
         items: items.into_iter().collect(),
     };
     if !wrong.is_empty() {
-        let reason = format!("{} signatures would not be accepted by resolvers that validate", wrong.len());
-        return finding(Verdict::Block, reason, "sign the zone anew and try again", wrong);
+        let faults = counted(wrong.len(), "fault");
+        let reason = format!("resolvers that validate would not accept this zone for long: {faults}{ends}");
+        let remedy = "sign the zone anew and reload; `understudy check` shows whether that mends it";
+        return finding(Verdict::Block, reason, remedy, wrong);
     }
-    if !late.is_empty() {
-        return finding(Verdict::Warn, "signatures end soon".into(), "sign the zone anew before that", late);
+    if !soon.is_empty() {
+        return finding(Verdict::Warn, format!("signatures end soon{ends}"), "sign the zone anew before that", soon);
     }
     let reason = if signed == 0 { "what is new is not signed" } else { "all signatures verify and outlive the change" };
     Finding::pass(id::SIGNATURES, change.origin, reason)
 }
 
-fn look(site: &SiteContent, now: Timestamp, wrong: &mut BTreeSet<String>, late: &mut BTreeSet<String>) {
-    let Some(signatures) = &site.signatures else {
-        wrong.insert(format!("{}: the signatures were not looked at", site.name));
-        return;
-    };
-    wrong.extend(signatures.problems.iter().map(|problem| format!("{}: {problem}", site.name)));
-    let longest = site.zone.rrsets().map(|set| set.ttl.seconds()).max().unwrap_or(0);
-    if let Some((expiration, whose)) = &signatures.first_to_expire {
-        let left = seconds_until(*expiration, now);
-        let line = format!("{}: the signature over {whose} ends in {left} s", site.name);
-        if left < i64::from(longest) + MARGIN {
-            wrong.insert(line);
-        } else if left < SOON {
-            late.insert(line);
-        }
-    }
-    if let Some((inception, whose)) = &signatures.last_to_begin
-        && seconds_until(*inception, now) > 0
-    {
-        wrong.insert(format!("{}: the signature over {whose} is not valid yet", site.name));
-    }
+#[derive(Default)]
+struct Found {
+    wrong: BTreeSet<String>,
+    soon: BTreeSet<String>,
+    /// When the first signature of the first site that has something to tell ends.
+    ends: Option<String>,
 }
 
-/// From now to a time of a signature, which counts modulo 2³² (RFC 4034 §3.1.5).
-fn seconds_until(time: u32, now: Timestamp) -> i64 {
-    i64::from(time.wrapping_sub(now.seconds() as u32) as i32)
+impl Found {
+    fn look(&mut self, site: &SiteContent, now: Timestamp) {
+        let Some(signatures) = &site.signatures else {
+            self.wrong.insert(format!("{}: the signatures were not looked at", site.name));
+            return;
+        };
+        let standing = signatures.standing(now, site.zone.longest_ttl());
+        self.wrong.extend(standing.wrong.iter().map(|line| format!("{}: {line}", site.name)));
+        self.soon.extend(standing.soon.iter().map(|line| format!("{}: {line}", site.name)));
+        self.ends = self.ends.take().or(standing.ends);
+    }
 }
 
 /// Judges whether both ends of a move have the same keys, and deny the same names and types: a resolver holds keys and
@@ -85,9 +77,8 @@ pub fn alike(change: Change<'_>) -> Finding {
         zone: change.origin.to_name(),
         verdict: Verdict::Block,
         reason: format!(
-            "{} differences in what both ends prove; resolvers that validate would take one end's word against the \
-             other's names",
-            differing.len()
+            "{} in what both ends prove; resolvers that validate would take one end's word against the other's names",
+            counted(differing.len(), "difference")
         ),
         remedy: "sign both ends with the same keys, and give both the same names and types".into(),
         items: differing.into_iter().collect(),

@@ -120,7 +120,8 @@ fn nothing_vanishes() {
         // Aliases are what they lead to.
         ("w CNAME t\nt A 192.0.2.1", "w CNAME u\nu A 192.0.2.2\nt A 192.0.2.1", &[]),
         ("w CNAME t\nt A 192.0.2.1", "w A 192.0.2.2\nt A 192.0.2.1", &[]),
-        ("w A 192.0.2.1", "w CNAME cdn.else.", &[]),
+        ("w A 192.0.2.1", "w CNAME cdn.else.", &["w A: an alias of cdn.else., which other servers answer"]),
+        ("w CNAME cdn.else.", "w CNAME cdn2.else.", &[]),
         ("w CNAME cdn.else.", "w A 192.0.2.1", &["w AAAA: NODATA"]),
         ("w A 192.0.2.1", "w CNAME gone", &["w A: an alias of gone: NXDOMAIN"]),
         ("w A 192.0.2.1", "w CNAME t\nt TXT t", &["w A: an alias of t: NODATA"]),
@@ -129,7 +130,7 @@ fn nothing_vanishes() {
             "w CNAME w2\nw2 CNAME w\nt A 192.0.2.1",
             &["w A: an alias of w: a loop of aliases"],
         ),
-        ("w A 192.0.2.1", "w CNAME f.d\nd NS ns.else.", &[]), // others answer for f.d
+        ("w A 192.0.2.1", "w CNAME f.d\nd NS ns.else.", &["w A: an alias of f.d, which other servers answer"]),
         ("w CNAME gone", "a A 192.0.2.1", &["w CNAME: NXDOMAIN"]),
         ("w CNAME t\nt A 192.0.2.1", "w CNAME t\nT A 192.0.2.1", &[]),
         // DNAMEs.
@@ -157,6 +158,22 @@ fn nothing_vanishes() {
         let before = served(vec![zone("x.example", &[("a", now), ("b", target)], &[0, 0, 0], &["*.lab.x.example"])]);
         let findings = moved(&before, "x.example", &[1, 1, 1]);
         assert_eq!(named(&findings, id::NOTHING_VANISHES), *lost, "{now}\n→\n{target}");
+    }
+}
+
+/// What others would have to answer is not known; what is lost beside it is what blocks.
+#[test]
+fn what_leads_elsewhere_is_unknown() {
+    for (now, target, verdict) in [
+        ("w A 192.0.2.1", "w CNAME cdn.else.", Verdict::Unknown),
+        ("w A 192.0.2.1\nb A 192.0.2.1", "w CNAME cdn.else.", Verdict::Block),
+        ("lab A 192.0.2.1\na.lab A 192.0.2.1", "lab A 192.0.2.1\na.lab CNAME cdn.else.", Verdict::Pass),
+    ] {
+        let before = served(vec![zone("x.example", &[("a", now), ("b", target)], &[0, 0, 0], &["*.lab.x.example"])]);
+        let findings = moved(&before, "x.example", &[1, 1, 1]);
+        let finding = findings.iter().find(|finding| finding.gate == id::NOTHING_VANISHES).unwrap();
+        assert_eq!(finding.verdict, verdict, "{finding:#?}");
+        assert_eq!(finding.reason.contains("servers that are not ours"), verdict != Verdict::Pass, "{finding:#?}");
     }
 }
 
@@ -237,6 +254,23 @@ fn chains_are_followed_into_other_zones_for_each_region() {
     assert_eq!(named(&moved(&before, "x.example", &[1, 0, 1]), id::NOTHING_VANISHES), [""; 0]);
 }
 
+/// What one end refers to in another zone of ours has to be there for whoever asks from another region; what may vanish
+/// there may.
+#[test]
+fn references_are_followed_into_other_zones() {
+    for (may_vanish, broken) in
+        [(&[][..], &["g.y.example. A, which b refers to, is NXDOMAIN at c"][..]), (&["g.y.example"], &[])]
+    {
+        let texts = [("p", "h A 192.0.2.1\ng A 192.0.2.1"), ("q", "h A 192.0.2.1")];
+        let other = zone("y.example", &texts, &[0, 0, 1], may_vanish);
+        let sites = [("a", "w CNAME h.y.example."), ("b", "w CNAME g.y.example."), ("c", "w CNAME h.y.example.")];
+        let own = zone("x.example", &sites, &[0, 0, 2], &[]);
+        let before = served(vec![own, other]);
+        // The third region stays at c, and gets the other zone from q, which has no g.
+        assert_eq!(named(&moved(&before, "x.example", &[1, 1, 2]), id::CROSS_CLOSURE), broken);
+    }
+}
+
 /// An override covers the findings that were shown: whatever else is in the zone, and none at another site.
 #[test]
 fn findings_are_known_by_what_was_found() {
@@ -269,5 +303,27 @@ fn names_that_an_edit_removes_are_counted_as_clients_see_them() {
         let findings = candidate.judge();
         let blast = findings.iter().find(|finding| finding.gate == id::BLAST_RADIUS).unwrap();
         assert_eq!((blast.items.len(), blast.verdict.stops()), (count, stops), "{before}\n→\n{after}{blast:#?}");
+    }
+}
+
+#[test]
+fn types_that_an_edit_removes_are_told_and_do_not_count_as_names() {
+    for (before, after, items, reason) in [
+        ("a A 192.0.2.1\na AAAA ::1", "a A 192.0.2.1", &["a AAAA"][..], "0 of 2 names would be removed, and 1 type"),
+        ("a A 192.0.2.1\nb TXT x\nb A 192.0.2.1", "b A 192.0.2.1", &["a.x.example.", "b TXT"], "1 of 3 names"),
+        // An alias answers for what stood there, or does not.
+        ("a A 192.0.2.1\nb A 192.0.2.1", "a A 192.0.2.1\nb CNAME a", &[], "no name and no type"),
+        ("a A 192.0.2.1\nb CNAME a", "a A 192.0.2.1\nb TXT x", &["b A"], "1 type"),
+        ("a A 192.0.2.1\nb CNAME a", "a A 192.0.2.1\nb A 192.0.2.1", &[], "no name and no type"),
+        ("a A 192.0.2.1", "a A 192.0.2.2", &[], "no name and no type"),
+    ] {
+        let serving = served(vec![zone("x.example", &[("a", before)], &[0, 0, 0], &[])]);
+        let edited = zone("x.example", &[("a", after)], &[0, 0, 0], &[]);
+        let candidate = Candidate::new(serving, vec![edited], Timestamp::default());
+        let blast = candidate.judge().iter().find(|finding| finding.gate == id::BLAST_RADIUS).unwrap();
+        let told: Vec<String> = blast.items.iter().map(|item| item.replace(".x.example. ", " ")).collect();
+        assert_eq!(told, items, "{before}\n→\n{after}");
+        assert!(blast.reason.contains(reason) && !blast.verdict.stops(), "{blast:#?}");
+        assert_eq!(blast.verdict == Verdict::Pass, items.is_empty());
     }
 }

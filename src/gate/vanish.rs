@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::ask::{Told, ask, types_at};
 use super::{Change, Finding, Pair, id};
+use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
@@ -19,34 +20,43 @@ pub fn judge(change: Change<'_>) -> Finding {
     let Some(after) = change.zone_after() else {
         return Finding::pass(id::NOTHING_VANISHES, change.origin, "the zone is withdrawn");
     };
-    let mut lost = BTreeSet::new();
+    let (mut lost, mut unproven) = (BTreeSet::new(), BTreeSet::new());
     let mut asked = 0;
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
         let aliased = aliased_types(&pair.before.site.zone);
         let policy = &after.content.policy;
-        Search { change, pair, policy, aliased, lost: &mut lost, asked: &mut asked }.run();
+        Search { change, pair, policy, aliased, lost: &mut lost, unproven: &mut unproven, asked: &mut asked }.run();
     }
-    if lost.is_empty() {
-        return Finding::pass(
-            id::NOTHING_VANISHES,
-            change.origin,
-            format!("all {asked} names and types that are answered now stay so"),
-        );
-    }
-    Finding {
-        gate: id::NOTHING_VANISHES,
-        zone: change.origin.to_name(),
-        verdict: Verdict::Block,
-        reason: format!(
-            "{} of {asked} names and types that are answered now would stop being answered; resolvers would keep that \
-             for the negative TTL or longer",
+    let finding = |verdict, reason: String, remedy: &str, items| {
+        let remedy = remedy.into();
+        Finding { gate: id::NOTHING_VANISHES, zone: change.origin.to_name(), verdict, reason, remedy, items }
+    };
+    let questions = counted(asked, "question");
+    let elsewhere = format!(
+        "{} of {questions} that are answered now would lead to servers that are not ours: whether those answer is \
+         not known here",
+        unproven.len()
+    );
+    if !lost.is_empty() {
+        let mut reason = format!(
+            "{} of {questions} that are answered now would stop being answered; resolvers would keep that for the \
+             negative TTL or longer",
             lost.len()
-        ),
-        remedy: "add what is missing to the target's file and try again; names that are meant to go belong in \
-                 may_vanish"
-            .into(),
-        items: lost.into_iter().collect(),
+        );
+        if !unproven.is_empty() {
+            reason += &format!("; {elsewhere}");
+        }
+        let remedy = "add what is missing to the target's file and try again; names that are meant to go belong in \
+                      may_vanish";
+        lost.append(&mut unproven);
+        return finding(Verdict::Block, reason, remedy, lost.into_iter().collect());
     }
+    if !unproven.is_empty() {
+        let remedy = "look whether they do, and override this by its digest if so";
+        return finding(Verdict::Unknown, elsewhere, remedy, unproven.into_iter().collect());
+    }
+    let reason = format!("what is answered now stays so: {questions} asked");
+    Finding::pass(id::NOTHING_VANISHES, change.origin, reason)
 }
 
 struct Search<'a, 'l> {
@@ -56,6 +66,8 @@ struct Search<'a, 'l> {
     /// What clients ask for by the name of an alias.
     aliased: Vec<RrType>,
     lost: &'l mut BTreeSet<String>,
+    /// What others would have to answer.
+    unproven: &'l mut BTreeSet<String>,
     asked: &'l mut usize,
 }
 
@@ -182,8 +194,12 @@ impl<'a> Search<'a, '_> {
         }
         *self.asked += 1;
         let after = ask(self.pair.after.view, name, rtype);
-        if !before.is_kept_by(&after) && !self.policy.may_vanish(name) {
-            self.lost.insert(self.line(name, rtype, &after));
+        if !self.policy.may_vanish(name) {
+            match before.kept_by(&after) {
+                Verdict::Pass | Verdict::Warn => {}
+                Verdict::Unknown => drop(self.unproven.insert(self.line(name, rtype, &after))),
+                Verdict::Block => drop(self.lost.insert(self.line(name, rtype, &after))),
+            }
         }
         true
     }
@@ -206,6 +222,6 @@ fn aliased_types(zone: &Zone) -> Vec<RrType> {
 }
 
 /// Whether clients ask for the type: proofs and signatures come along by themselves.
-fn is_asked_for(rtype: RrType) -> bool {
+pub(super) fn is_asked_for(rtype: RrType) -> bool {
     !matches!(rtype, RrType::RRSIG | RrType::NSEC | RrType::NSEC3 | RrType::NSEC3PARAM)
 }

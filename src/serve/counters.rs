@@ -3,16 +3,40 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::peek;
+use super::zones::ZoneCounts;
+use crate::rr::RrType;
 use crate::serving::respond::Transport;
 
 /// Upper bounds of the size classes of answers, in octets; one more class holds what is larger.
 pub const SIZE_CLASSES: [usize; 5] = [128, 256, 512, 1232, 4096];
+
+/// Types whose queries are counted each by itself; one more number holds all others.
+pub const TYPES: [RrType; 15] = [
+    RrType::A,
+    RrType::AAAA,
+    RrType::HTTPS,
+    RrType::MX,
+    RrType::TXT,
+    RrType::NS,
+    RrType::SOA,
+    RrType::CNAME,
+    RrType::PTR,
+    RrType::SRV,
+    RrType::DS,
+    RrType::DNSKEY,
+    RrType::CAA,
+    RrType::SVCB,
+    RrType::ANY,
+];
 
 /// The numbers: atomics at the worker's, plain ones where they are read.
 #[derive(Debug, Default)]
 pub struct Tally<N> {
     /// Queries over UDP, TCP and encrypted transports, in the order of [`Transport`].
     pub queries: [N; 3],
+    /// Queries by type: see [`TYPES`].
+    pub types: [N; 16],
     /// Answers by the RCODE of their header.
     pub rcodes: [N; 16],
     /// Answers by size: see [`SIZE_CLASSES`].
@@ -51,6 +75,7 @@ pub struct Tally<N> {
 pub struct Counters {
     tally: Tally<AtomicU64>,
     shared: bool,
+    zones: Arc<ZoneCounts>,
 }
 
 impl Counters {
@@ -64,6 +89,11 @@ impl Counters {
         Arc::new(Counters { shared: true, ..Counters::default() })
     }
 
+    /// Queries by zone.
+    pub fn zones(&self) -> &Arc<ZoneCounts> {
+        &self.zones
+    }
+
     /// Adds `n` to the number that `pick` picks.
     pub fn add(&self, pick: impl FnOnce(&Tally<AtomicU64>) -> &AtomicU64, n: u64) {
         let number = pick(&self.tally);
@@ -74,10 +104,13 @@ impl Counters {
         }
     }
 
-    /// Notes a query of so many octets and its answer, if it got one.
-    pub fn answered(&self, transport: Transport, query: usize, answer: Option<&[u8]>) {
+    /// Notes a query and its answer, if it got one.
+    pub fn answered(&self, transport: Transport, query: &[u8], answer: Option<&[u8]>) {
         self.add(|t| &t.queries[transport as usize], 1);
-        self.add(|t| &t.octets_in, query as u64);
+        self.add(|t| &t.octets_in, query.len() as u64);
+        let asked = peek::question_type(query);
+        let kind = TYPES.iter().position(|known| asked == Some(*known)).unwrap_or(TYPES.len());
+        self.add(|t| &t.types[kind], 1);
         let Some(answer) = answer else { return self.add(|t| &t.silent, 1) };
         let class = SIZE_CLASSES.iter().position(|&bound| answer.len() <= bound).unwrap_or(SIZE_CLASSES.len());
         self.add(|t| &t.rcodes[usize::from(answer.get(3).map_or(0, |flags| flags & 0x0F))], 1);
@@ -95,7 +128,7 @@ impl Counters {
 
 macro_rules! every_number {
     ($tally:ident, $iter:ident, $($by:tt)+) => {
-        $tally.queries.$iter().chain($tally.rcodes.$iter()).chain($tally.sizes.$iter()).chain([
+        $tally.queries.$iter().chain($tally.types.$iter()).chain($tally.rcodes.$iter()).chain($tally.sizes.$iter()).chain([
             $($by)+ $tally.octets_in, $($by)+ $tally.octets_out, $($by)+ $tally.silent, $($by)+ $tally.discarded,
             $($by)+ $tally.overflowed, $($by)+ $tally.unsent, $($by)+ $tally.limited, $($by)+ $tally.receive_errors,
             $($by)+ $tally.accepted, $($by)+ $tally.refused, $($by)+ $tally.evicted, $($by)+ $tally.expired,
@@ -121,15 +154,17 @@ mod tests {
     #[test]
     fn workers_add_up() {
         let (one, two) = (Counters::owned(), Counters::shared());
-        one.answered(Transport::Udp, 30, Some(&[0, 0, 0x80, 0x83]));
-        two.answered(Transport::Tcp, 12, Some(&[0; 5000]));
-        two.answered(Transport::Tcp, 3, None);
+        let query = b"\0\0\0\0\0\x01\0\0\0\0\0\0\x07example\x03net\0\0\x1C\0\x01";
+        one.answered(Transport::Udp, query, Some(&[0, 0, 0x80, 0x83]));
+        two.answered(Transport::Tcp, &[0; 12], Some(&[0; 5000]));
+        two.answered(Transport::Tcp, &[0; 3], None);
         two.add(|t| &t.accept_errors, 7);
         let mut total = Tally::default();
         one.add_to(&mut total);
         two.add_to(&mut total);
         assert_eq!((total.queries, total.rcodes[3], total.rcodes[0]), ([1, 2, 0], 1, 1));
-        assert_eq!((total.sizes, total.octets_in, total.octets_out), ([1, 0, 0, 0, 0, 1], 45, 5004));
+        assert_eq!((total.sizes, total.octets_in, total.octets_out), ([1, 0, 0, 0, 0, 1], 44, 5004));
+        assert_eq!((total.types[1], total.types[TYPES.len()]), (1, 2), "AAAA, and none");
         assert_eq!((total.silent, total.accept_errors), (1, 7));
     }
 }

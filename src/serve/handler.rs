@@ -75,7 +75,7 @@ impl Handler {
         ANSWER.with_borrow_mut(|out| {
             let length = self.stage.load().respond(packet, &asker, out);
             let answer = length.map(|length| &out[..length]);
-            self.counters.answered(transport, packet.len(), answer);
+            self.counters.answered(transport, packet, answer);
             answer.map(Reply::read)
         })
     }

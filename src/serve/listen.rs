@@ -1,5 +1,6 @@
 //! Binding addresses, starting the workers on them, and stopping them without losing a query.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -20,7 +21,9 @@ use super::counters::{Counters, Tally};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
+use super::zones::ZoneCounter;
 use super::{mmsg, udp};
+use crate::name::Name;
 
 /// Octets of answers that the kernel is to keep for each worker.
 const SEND_BUFFER: usize = 1 << 20;
@@ -241,6 +244,7 @@ impl Running {
         let worker = udp::Worker {
             socket,
             stage: Arc::clone(stage),
+            zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
             limiter: limit.map(Limiter::new),
             stop: Arc::clone(&self.stop),
@@ -301,6 +305,13 @@ impl Running {
     pub fn tally(&self) -> Tally<u64> {
         let mut total = Tally::default();
         self.counters.iter().for_each(|counters| counters.add_to(&mut total));
+        total
+    }
+
+    /// How many queries over UDP each zone got so far.
+    pub fn zone_counts(&self) -> BTreeMap<Name, u64> {
+        let mut total = BTreeMap::new();
+        self.counters.iter().for_each(|counters| counters.zones().add_to(&mut total));
         total
     }
 

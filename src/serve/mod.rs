@@ -9,6 +9,7 @@ pub mod privileges;
 pub mod rrl;
 pub mod stage;
 pub mod tcp;
+pub mod zones;
 
 mod connections;
 mod conversation;

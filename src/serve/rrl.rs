@@ -16,7 +16,7 @@ use crate::net::Network;
 const WAYS: usize = 4;
 
 /// How answers over UDP are limited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RateLimit {
     /// Answers a second to one network, of each kind: positive, empty, NXDOMAIN, error.
     pub per_second: NonZeroU32,
@@ -186,6 +186,15 @@ mod tests {
             assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Send).count(), 10);
             assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Cut).count(), cut, "slip {slip}");
         }
+    }
+
+    #[test]
+    fn who_is_proven_is_never_limited() {
+        let mut limiter = limiter(1, 0, 64);
+        let source = "192.0.2.1".parse().unwrap();
+        let sent = |limiter: &mut Limiter, proven| limiter.judge(7, source, &answer(3), || proven) == Verdict::Send;
+        assert!(sent(&mut limiter, false) && !sent(&mut limiter, false));
+        assert!(sent(&mut limiter, true) && !sent(&mut limiter, false) && sent(&mut limiter, true));
     }
 
     #[test]

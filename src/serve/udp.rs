@@ -1,5 +1,6 @@
 //! Datagrams: a plain thread and a socket for each worker and address, batch in, batch out.
 
+use std::hint::black_box;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +8,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counters::Counters;
-use super::mmsg::{Batch, Exchange, Wait};
+use super::mmsg::{BATCH, Batch, Exchange, Wait};
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
+use super::zones::ZoneCounter;
 use crate::serving::Serving;
+use crate::serving::ahead::Ahead;
 use crate::serving::respond::{Asker, Transport};
+use crate::snapshot::sought::Sought;
 use crate::time::Timestamp;
 
 /// How long a stopping worker answers what is queued, at most: under load the queue never empties.
@@ -29,6 +33,7 @@ pub(super) struct Worker {
     pub socket: Arc<OwnedFd>,
     pub stage: Arc<Stage>,
     pub counters: Arc<Counters>,
+    pub zones: ZoneCounter,
     pub limiter: Option<Limiter>,
     pub stop: Arc<AtomicBool>,
 }
@@ -38,15 +43,16 @@ impl Worker {
     /// is still queued.
     pub(super) fn run(mut self) {
         let mut batch = Batch::default();
+        let mut names = (0..BATCH).map(|_| Sought::default()).collect();
         while !self.stop.load(Ordering::Acquire) {
-            self.turn(&mut batch, Wait::ForOne);
+            self.turn(&mut batch, &mut names, Wait::ForOne);
         }
         let deadline = Instant::now() + DRAIN;
-        while self.turn(&mut batch, Wait::Not) && Instant::now() < deadline {}
+        while self.turn(&mut batch, &mut names, Wait::Not) && Instant::now() < deadline {}
     }
 
     /// One batch in and out; whether there was any.
-    fn turn(&mut self, batch: &mut Batch, wait: Wait) -> bool {
+    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, wait: Wait) -> bool {
         let before = batch.overflowed();
         let received = match batch.receive(self.socket.as_fd(), wait) {
             Ok(received) => received,
@@ -63,7 +69,7 @@ impl Worker {
             self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
         }
         let (serving, now) = (self.stage.load(), super::now());
-        let taken = answer(&serving, batch, now, &self.counters);
+        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones);
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
@@ -79,17 +85,31 @@ impl Worker {
     }
 }
 
-/// Answers a whole batch from one `Serving`; returns how many datagrams were looked at.
-///
-/// The one place that sees all queries of a batch together, for an engine that works on them stage by stage.
-fn answer(serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Counters) -> usize {
+/// Answers a whole batch from one `Serving`, with `names` as room for what is asked for; returns how many datagrams were
+/// looked at.
+fn answer(
+    serving: &Serving,
+    batch: &mut Batch,
+    names: &mut [Sought],
+    now: Timestamp,
+    counters: &Counters,
+    zones: &mut ZoneCounter,
+) -> usize {
+    zones.begin(serving);
+    let mut ahead = Ahead::of(serving);
+    for (exchange, sought) in batch.exchanges().zip(&mut *names) {
+        if let Some(zone) = ahead.add(exchange.packet, exchange.source.ip(), sought) {
+            zones.add(zone);
+        }
+    }
+    black_box(ahead.look(names));
     let mut taken = 0;
-    for exchange in batch.exchanges() {
+    for (exchange, sought) in batch.exchanges().zip(names) {
         taken += 1;
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
-        let length = serving.respond(exchange.packet, &asker, exchange.out);
+        let length = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
         *exchange.answered = length.unwrap_or(0);
-        counters.answered(Transport::Udp, exchange.packet.len(), length.map(|length| &exchange.out[..length]));
+        counters.answered(Transport::Udp, exchange.packet, length.map(|length| &exchange.out[..length]));
     }
     taken
 }

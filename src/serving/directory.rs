@@ -43,7 +43,8 @@ impl Directory {
             .filter(|index| zones[*index].content.origin.as_ref() == origin)
     }
 
-    fn find_index(&self, zones: &[Arc<ZoneServing>], sought: &Sought, skip: usize) -> Option<usize> {
+    /// The same as a number: where the zone stands in the list.
+    pub fn find_index(&self, zones: &[Arc<ZoneServing>], sought: &Sought, skip: usize) -> Option<usize> {
         (skip..=sought.label_count()).find_map(|skip| {
             if self.depths >> (sought.label_count() - skip) & 1 == 0 {
                 return None;

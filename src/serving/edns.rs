@@ -24,6 +24,10 @@ mod code {
 /// A response code that needs an OPT record: a cookie is required (RFC 7873 §8).
 pub const BADCOOKIE: Rcode = Rcode(23);
 
+/// A COOKIE option has a length that no cookie has: the query is malformed (RFC 7873 §5.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MalformedCookie;
+
 /// What the OPT record of a query says (RFC 6891 §6.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Edns<'p> {
@@ -85,9 +89,9 @@ impl<'p> Edns<'p> {
         self.options().find(|(code, _)| *code == wanted).map(|(_, data)| data)
     }
 
-    /// The COOKIE option, the first if there are several (RFC 7873 §5.2); an error if it is malformed.
-    pub fn cookie(&self) -> Result<Option<Cookie<'p>>, ()> {
-        self.option(code::COOKIE).map(|data| Cookie::read(data).ok_or(())).transpose()
+    /// The COOKIE option, the first if there are several (RFC 7873 §5.2).
+    pub fn cookie(&self) -> Result<Option<Cookie<'p>>, MalformedCookie> {
+        self.option(code::COOKIE).map(|data| Cookie::read(data).ok_or(MalformedCookie)).transpose()
     }
 }
 
@@ -109,8 +113,12 @@ impl<'s> Opt<'s> {
         Opt { payload: settings.udp_payload, dnssec_ok: edns.dnssec_ok, cookie: None, nsid: None, padded: false }
     }
 
-    /// One with all options that the query's asks for. An error: its cookie is malformed (RFC 7873 §5.2.2).
-    pub fn reply(settings: &'s Settings, edns: &Edns<'_>, asker: &Asker) -> Result<(Opt<'s>, Option<Standing>), ()> {
+    /// One with all options that the query's asks for.
+    pub fn reply(
+        settings: &'s Settings,
+        edns: &Edns<'_>,
+        asker: &Asker,
+    ) -> Result<(Opt<'s>, Option<Standing>), MalformedCookie> {
         let checked: Option<Checked> = match &settings.cookies {
             Some(cookies) => {
                 let keys = || cookies.secret.keys(asker.now);

@@ -3,6 +3,7 @@
 //! [`Serving`] is immutable; a change makes a new one, and the only way for it to get in front of clients is
 //! [`crate::door`].
 
+pub mod ahead;
 pub mod chaos;
 pub mod content;
 pub mod cookie;
@@ -149,6 +150,11 @@ impl Serving {
         Serving { generation, key, settings, regions, notes, zones: Vec::new(), directory }
     }
 
+    /// Where the zones stand in their list: the same as long as none is added or goes.
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
     /// The zones, in no order that means anything.
     pub fn zones(&self) -> &[Arc<ZoneServing>] {
         &self.zones
@@ -213,7 +219,14 @@ pub struct View<'s> {
     region: RegionId,
 }
 
-impl View<'_> {
+impl<'s> View<'s> {
+    /// What the region gets of the zone that holds the name.
+    pub fn content_of(self, name: NameRef<'_>) -> Option<&'s content::SiteContent> {
+        let sought = Sought::new(self.serving.key, name);
+        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
+        Some(zone.content.site(zone.routing.site(self.region)))
+    }
+
     /// The key of the hash over names.
     pub fn key(self) -> HashKey {
         self.serving.key

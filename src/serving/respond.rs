@@ -74,6 +74,13 @@ impl Serving {
     ///
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
+        let mut sought = Sought::default();
+        sought.set(self.key, packet.get(HEADER..).unwrap_or_default());
+        self.respond_to(packet, &mut sought, asker, out)
+    }
+
+    /// The same where `sought` was [set](Sought::set) to the packet's octets behind the header already.
+    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<usize> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
@@ -88,7 +95,7 @@ impl Serving {
             limit: self.limit(query.edns.map(|edns| edns.payload), asker.transport),
         };
         Some(match reply.judge(&query) {
-            Ok(question) => reply.answer(&question, out),
+            Ok(question) => reply.answer(&question, sought, out),
             Err(refusal) => reply.refuse(&refusal, out),
         })
     }
@@ -163,14 +170,12 @@ impl<'q> Reply<'q> {
         }
     }
 
-    fn answer(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
+    fn answer(&self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> usize {
         if question.class == Class::CH {
             return self.answer_chaos(question, out);
         }
         let serving = self.serving;
-        let Some(mut sought) = Sought::read(serving.key, question.name.as_wire()) else {
-            return self.refuse(&Refusal(Rcode::FORMERR, None), out);
-        };
+        debug_assert_eq!(sought.name(), question.name);
         let any = if self.asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
         let dnssec = self.opt.is_some_and(|opt| opt.is_dnssec_ok());
         let stale = serving.notes.is_stale(question.name).then_some(ExtendedError::STALE);
@@ -178,7 +183,7 @@ impl<'q> Reply<'q> {
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
         let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
         let view = serving.view(ClientNet::from_source(self.asker.source));
-        let heading = view.resolve(&mut sought, question.rtype, any, &mut writer);
+        let heading = view.resolve(sought, question.rtype, any, &mut writer);
         let end = writer.finish();
         let (truncated, counts) = (writer.is_truncated(), writer.counts());
         if heading.rcode == Rcode::REFUSED {

@@ -135,14 +135,14 @@ impl<'o, 's> Writer<'o, 's> {
     }
 
     /// Copies records and fills in what depends on the message: owner and TTL.
-    fn copy_records(&mut self, records: &[u8], owner: u16, ttl: Ttl) {
+    fn copy_records(&mut self, records: &[u8], owner: [u8; 2], ttl: Ttl) {
         let start = self.at;
         let end = start + records.len();
         self.out[start..end].copy_from_slice(records);
         let mut at = start;
         while at < end {
             let record = &mut self.out[at..];
-            record[..2].copy_from_slice(&owner.to_be_bytes());
+            record[..2].copy_from_slice(&owner);
             record[6..10].copy_from_slice(&ttl.seconds().to_be_bytes());
             at += RECORD_HEAD + u16::from_be_bytes([record[10], record[11]]) as usize;
         }
@@ -163,8 +163,9 @@ impl<'o, 's> Writer<'o, 's> {
         let (signatures, signature_count) = self.signatures_of(set);
         let records = set.record_count() + signature_count;
         // Beyond the reach of pointers every record has the owner.
-        let referable = self.at < POINTER_REACH;
-        let owners = if referable { front } else { front * usize::from(records) };
+        let itself = pointer(self.at);
+        let owners = if itself.is_some() { front } else { front * usize::from(records) };
+        let Some(base) = pointer(base) else { return self.truncated = true };
         if self.truncated || self.at + owners + set.body().len() + signatures.len() > self.limit {
             self.truncated = true;
             return;
@@ -174,11 +175,13 @@ impl<'o, 's> Writer<'o, 's> {
         for mut rest in [set.body(), signatures] {
             while let Some(len) = rest.get(10..12) {
                 let len = RECORD_HEAD + usize::from(u16::from_be_bytes([len[0], len[1]]));
-                if front == 0 || referable && self.at > queued.at {
-                    self.push(&pointer(if front == 0 { base } else { queued.at }));
-                } else {
-                    self.push(&owner.as_wire()[..front]);
-                    self.push(&pointer(base));
+                match itself.filter(|_| self.at > queued.at) {
+                    _ if front == 0 => self.push(&base),
+                    Some(itself) => self.push(&itself),
+                    None => {
+                        self.push(&owner.as_wire()[..front]);
+                        self.push(&base);
+                    }
                 }
                 let start = self.at;
                 self.push(&rest[2..len]);
@@ -232,15 +235,17 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
         if self.at + set.body().len() + signatures.len() > self.limit {
             return self.no_room(section);
         }
-        if owner_at >= POINTER_REACH {
-            // Only addresses behind 16 KiB of other records are meant by this: a client can ask for them.
-            return None;
-        }
+        let Some((owner, origin)) = pointer(owner_at).zip(pointer(self.origin_at)) else {
+            return match section {
+                // Addresses behind 16 KiB of other records: a client can ask for them.
+                Section::Additional { .. } => None,
+                Section::Answer | Section::Authority => self.no_room(section),
+            };
+        };
         let (start, ttl) = (self.at, set.ttl().min(self.scope.ttl_cap));
-        let owner = u16::from_be_bytes(pointer(owner_at));
         self.copy_records(set.body(), owner, ttl);
         for at in set.pointers() {
-            self.out[start + at..start + at + 2].copy_from_slice(&pointer(self.origin_at));
+            self.out[start + at..start + at + 2].copy_from_slice(&origin);
         }
         if let (RrType::SOA, Some(serial)) = (set.rtype(), self.scope.serial) {
             // The last twenty octets are the numbers (RFC 1035 §3.3.13); the serial is the first of them.
@@ -248,7 +253,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
         }
         if set.rtype() == RrType::DNAME {
             let (rdata, _) = set.first_rdata();
-            self.redirection = Some((start + RECORD_HEAD, rdata.len())).filter(|(at, _)| *at < POINTER_REACH);
+            self.redirection = Some((start + RECORD_HEAD, rdata.len()));
         }
         self.copy_records(signatures, owner, ttl);
         self.count(section, set.record_count() + signature_count);
@@ -276,12 +281,12 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
     }
 
     fn put_signatures(&mut self, owner: Owner, set: WireSet<'s>) -> Option<Spot> {
-        let owner_at = self.owner_at(owner);
+        let Some(owner) = pointer(self.owner_at(owner)) else { return self.no_room(Section::Answer) };
         if self.truncated || self.at + set.signatures().len() > self.limit {
             return self.no_room(Section::Answer);
         }
         let start = self.at;
-        self.copy_records(set.signatures(), u16::from_be_bytes(pointer(owner_at)), set.ttl().min(self.scope.ttl_cap));
+        self.copy_records(set.signatures(), owner, set.ttl().min(self.scope.ttl_cap));
         self.count(Section::Answer, set.signature_count());
         Some(Spot(start as u16))
     }
@@ -289,11 +294,11 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
     fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot> {
         // The target ends in that of the DNAME, which stands in front of it.
         let mut data = [0; MAX_NAME + 2];
-        let len = match self.redirection {
-            Some((at, tail)) if tail > 2 && tail <= target.len() => {
-                let front = target.len() - tail;
+        let redirection = self.redirection.and_then(|(at, tail)| pointer(at).zip(target.len().checked_sub(tail)));
+        let len = match redirection {
+            Some((at, front)) if front + 2 < target.len() => {
                 data[..front].copy_from_slice(&target.as_wire()[..front]);
-                data[front..front + 2].copy_from_slice(&pointer(at));
+                data[front..front + 2].copy_from_slice(&at);
                 front + 2
             }
             _ => {
@@ -301,12 +306,13 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
                 target.len()
             }
         };
+        let Some(owner) = pointer(self.sought_at) else { return self.no_room(Section::Answer) };
         if self.truncated || self.at + RECORD_HEAD + len > self.limit {
             return self.no_room(Section::Answer);
         }
         let spot = Spot(self.at as u16);
         let mut head = [0; RECORD_HEAD];
-        head[..2].copy_from_slice(&pointer(self.sought_at));
+        head[..2].copy_from_slice(&owner);
         head[2..4].copy_from_slice(&RrType::CNAME.0.to_be_bytes());
         head[4..6].copy_from_slice(&Class::IN.0.to_be_bytes());
         head[6..10].copy_from_slice(&ttl.min(self.scope.ttl_cap).seconds().to_be_bytes());
@@ -336,10 +342,9 @@ fn shared_octets(a: NameRef<'_>, b: NameRef<'_>) -> usize {
     pairs.map(|(a, b)| (a.as_wire(), b.as_wire())).find(|(a, b)| a == b).map_or(1, |(a, _)| a.len())
 }
 
-/// A compression pointer to `at`.
-fn pointer(at: usize) -> [u8; 2] {
-    debug_assert!(at < POINTER_REACH);
-    (0xC000 | at as u16).to_be_bytes()
+/// A compression pointer to `at`; none where that is out of reach.
+fn pointer(at: usize) -> Option<[u8; 2]> {
+    (at < POINTER_REACH).then(|| (0xC000 | at as u16).to_be_bytes())
 }
 
 /// The target of a CNAME or DNAME record as a name of its own, put together in `buffer`: what stands in an RRset may
@@ -351,4 +356,49 @@ pub fn target_of<'b>(set: WireSet<'_>, origin: NameRef<'_>, buffer: &'b mut [u8;
     whole[..front.len()].copy_from_slice(front);
     whole[front.len()..].copy_from_slice(back);
     NameRef::read(whole).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Name;
+    use crate::snapshot::Snapshot;
+    use crate::snapshot::compile::Shape;
+    use crate::snapshot::lookup::Found;
+    use crate::snapshot::sought::HashKey;
+    use crate::zone::reader::{Source, Sources, read};
+    use crate::zone::rrsets::Zone;
+
+    struct NoSources;
+
+    impl Sources for NoSources {
+        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+            Err(format!("{path}: there are no other files here"))
+        }
+    }
+
+    /// What no pointer reaches is written in another way, or said to be missing; addresses that come along may be.
+    #[test]
+    fn owners_out_of_reach_are_never_left_out_silently() {
+        let origin = Name::absolute("x.example").unwrap();
+        let octets = b"$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\na A 192.0.2.1\n".to_vec().into();
+        let text = read(&origin, Source { path: "x".into(), octets }, &mut NoSources).into_text().unwrap();
+        let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
+        let snapshot = Snapshot::compile(&Zone::new(Some(&text), None).unwrap(), shape).unwrap();
+        let sought = Sought::new(shape.key, Name::absolute("a.x.example").unwrap().as_ref());
+        let Found::Data(_, set) = snapshot.lookup(&sought, RrType::A) else { panic!("a has an address") };
+        let reach = POINTER_REACH as u16;
+        for (section, owner_at, put, truncated) in [
+            (Section::Answer, reach - 1, true, false),
+            (Section::Answer, reach, false, true),
+            (Section::Authority, reach, false, true),
+            (Section::Additional { required: true }, reach, false, false),
+            (Section::Additional { required: false }, reach, false, false),
+        ] {
+            let mut out = vec![0; usize::from(u16::MAX)];
+            let mut writer = Writer::new(&mut out, 40_000, usize::MAX, false);
+            let spot = writer.put(section, Owner::Within(Spot(owner_at), 0), set);
+            assert_eq!((spot.is_some(), writer.is_truncated()), (put, truncated), "{section:?} {owner_at}");
+        }
+    }
 }

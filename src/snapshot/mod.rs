@@ -10,8 +10,13 @@ pub mod compile;
 pub mod denial;
 pub mod emit;
 pub mod lookup;
+pub mod memory;
 pub mod node;
 pub mod sought;
+
+mod ahead;
+mod encode;
+mod table;
 
 use crate::name::{Name, NameRef};
 use crate::serial::Serial;
@@ -19,6 +24,7 @@ use compile::Shape;
 use denial::{Denial, Proof, Wildcard, nsec_at_or_before};
 use node::{Arena, Node, WireSet};
 use sought::{HashKey, Sought};
+use table::Table;
 
 /// The content of a zone for one site, compiled.
 #[derive(Debug)]
@@ -45,7 +51,7 @@ impl Snapshot {
 
     /// How many names there are, empty non-terminals included.
     pub fn len(&self) -> usize {
-        self.table.used
+        self.table.len()
     }
 
     /// Whether there are none; never so for a zone with a SOA.
@@ -55,7 +61,7 @@ impl Snapshot {
 
     /// How many octets of memory it takes.
     pub fn memory(&self) -> usize {
-        self.arena.len() + self.table.slots.len() * size_of::<Slot>()
+        self.arena.len() + self.table.memory()
     }
 
     /// What it was given beside its records.
@@ -137,58 +143,5 @@ impl Snapshot {
                 name.strip_prefix(b"\x01*").is_some_and(|rest| rest == parent)
             })
             .map(|at| self.arena.node(at))
-    }
-}
-
-/// Where a name's node is: a part of the hash, to tell most strangers apart, and the node's place in the arena.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    tag: u32,
-    /// 0 in an empty slot: no node stands at the arena's start.
-    node: u32,
-}
-
-/// An open-addressing hash table with linear probing, at most two thirds full.
-#[derive(Debug, Default)]
-struct Table {
-    slots: Box<[Slot]>,
-    used: usize,
-}
-
-impl Table {
-    fn with_room_for(names: usize) -> Table {
-        let slots = (names * 3 / 2 + 2).next_power_of_two();
-        Table { slots: vec![Slot::default(); slots].into(), used: 0 }
-    }
-
-    fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let mask = self.slots.len() - 1;
-        let tag = (hash >> 32) as u32;
-        let mut at = hash as usize & mask;
-        // There is always an empty slot to stop at.
-        loop {
-            let slot = self.slots[at];
-            if slot.node == 0 {
-                return None;
-            }
-            if slot.tag == tag && is_it(slot.node) {
-                return Some(slot.node);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// Adds a node that is not in the table yet.
-    fn insert(&mut self, hash: u64, node: u32) {
-        if (self.used + 1) * 3 > self.slots.len() * 2 {
-            unreachable!("the table was made for as many names as are put in");
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at].node != 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = Slot { tag: (hash >> 32) as u32, node };
-        self.used += 1;
     }
 }

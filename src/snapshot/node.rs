@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! node      name length (1)  flags (1)  RRsets (2)  name (lower case, wire form)  RRsets…
-//! RRset     type (2)  records (2)  signatures (2)  pointers (2)  links (2)  TTL (4)  body length (4)  signatures' length (4)
+//! RRset     type (2)  TTL (4)  records (2)  body length (2)  more (1)
+//!           if there is more: signatures (2)  signatures' length (2)  pointers (2)  links (2)
 //!           pointers (2 each)  links (6 each)  body  signatures
 //! body      records as they go out: owner (2, to be filled)  type  class  TTL  length  data
 //! ```
@@ -15,8 +16,11 @@ use crate::time::Ttl;
 /// Nodes lie at multiples of this, so that 32 bits reach 32 GiB.
 const ALIGN: usize = 8;
 const NODE_HEAD: usize = 4;
-const SET_HEAD: usize = 22;
+const SET_HEAD: usize = 11;
+const MORE: usize = 8;
 const LINK: usize = 6;
+/// A cache line.
+const LINE: usize = 64;
 /// The highest bit of a link: the address is glue without which a referral is of no use (RFC 9471 §3).
 const REQUIRED: u32 = 1 << 31;
 
@@ -63,7 +67,8 @@ pub struct Node<'a> {
 /// An RRset as it goes out.
 #[derive(Clone, Copy)]
 pub struct WireSet<'a> {
-    head: &'a [u8],
+    head: &'a [u8; SET_HEAD],
+    signature_count: u16,
     pointers: &'a [u8],
     links: &'a [u8],
     body: &'a [u8],
@@ -92,7 +97,23 @@ pub(super) struct SetParts {
     pub(super) signatures: Vec<u8>,
 }
 
+impl SetParts {
+    /// Makes room for the next RRset.
+    pub(super) fn clear(&mut self) {
+        (self.records, self.signature_count) = (0, 0);
+        self.pointers.clear();
+        self.links.clear();
+        self.body.clear();
+        self.signatures.clear();
+    }
+}
+
 impl Arena {
+    /// An arena in this memory.
+    pub(super) fn within(octets: Vec<u8>) -> Arena {
+        Arena { octets }
+    }
+
     /// How many octets it has.
     pub fn len(&self) -> usize {
         self.octets.len()
@@ -106,6 +127,13 @@ impl Arena {
     /// The node that was laid down at `at`.
     pub fn node(&self, at: u32) -> Node<'_> {
         Node { arena: self, at: at as usize * ALIGN }
+    }
+
+    /// What the node at `at` begins with, a cache line or two: of no meaning, but the first look at memory that a lookup
+    /// would wait for.
+    pub(super) fn touch(&self, at: u32) -> u8 {
+        let at = at as usize * ALIGN;
+        self.octets[at] ^ self.octets.get(at + LINE).copied().unwrap_or_default()
     }
 
     /// The lone RRset that was laid down at `at`.
@@ -130,14 +158,18 @@ impl Arena {
     /// Lays down an RRset; returns where its links are, for [`Arena::set_link`].
     pub(super) fn push_set(&mut self, rtype: RrType, ttl: Ttl, parts: &SetParts) -> usize {
         let out = &mut self.octets;
+        let more = parts.signature_count > 0 || !parts.pointers.is_empty() || !parts.links.is_empty();
         out.extend_from_slice(&rtype.0.to_le_bytes());
-        out.extend_from_slice(&parts.records.to_le_bytes());
-        out.extend_from_slice(&parts.signature_count.to_le_bytes());
-        out.extend_from_slice(&(parts.pointers.len() as u16).to_le_bytes());
-        out.extend_from_slice(&(parts.links.len() as u16).to_le_bytes());
         out.extend_from_slice(&ttl.seconds().to_le_bytes());
-        out.extend_from_slice(&(parts.body.len() as u32).to_le_bytes());
-        out.extend_from_slice(&(parts.signatures.len() as u32).to_le_bytes());
+        out.extend_from_slice(&parts.records.to_le_bytes());
+        out.extend_from_slice(&(parts.body.len() as u16).to_le_bytes());
+        out.push(u8::from(more));
+        if more {
+            out.extend_from_slice(&parts.signature_count.to_le_bytes());
+            out.extend_from_slice(&(parts.signatures.len() as u16).to_le_bytes());
+            out.extend_from_slice(&(parts.pointers.len() as u16).to_le_bytes());
+            out.extend_from_slice(&(parts.links.len() as u16).to_le_bytes());
+        }
         for pointer in &parts.pointers {
             out.extend_from_slice(&pointer.to_le_bytes());
         }
@@ -212,15 +244,29 @@ impl<'a> Node<'a> {
 
 impl<'a> WireSet<'a> {
     fn at(octets: &'a [u8], at: usize) -> WireSet<'a> {
-        let (head, rest) = octets[at..].split_at(SET_HEAD);
-        let (pointers, rest) = rest.split_at(u16_at(head, 6) as usize * 2);
-        let (links, rest) = rest.split_at(u16_at(head, 8) as usize * LINK);
-        let (body, rest) = rest.split_at(u32_at(head, 14) as usize);
-        WireSet { head, pointers, links, body, signatures: &rest[..u32_at(head, 18) as usize] }
+        let Some((head, rest)) = octets[at..].split_first_chunk() else { unreachable!("RRsets are whole") };
+        let body_len = u16_at(head, 8) as usize;
+        if head[10] == 0 {
+            return WireSet {
+                head,
+                signature_count: 0,
+                pointers: &[],
+                links: &[],
+                body: &rest[..body_len],
+                signatures: &[],
+            };
+        }
+        let (more, rest) = rest.split_at(MORE);
+        let (pointers, rest) = rest.split_at(u16_at(more, 4) as usize * 2);
+        let (links, rest) = rest.split_at(u16_at(more, 6) as usize * LINK);
+        let (body, rest) = rest.split_at(body_len);
+        let signatures = &rest[..u16_at(more, 2) as usize];
+        WireSet { head, signature_count: u16_at(more, 0), pointers, links, body, signatures }
     }
 
     fn len(self) -> usize {
-        SET_HEAD + self.pointers.len() + self.links.len() + self.body.len() + self.signatures.len()
+        let more = if self.head[10] == 0 { 0 } else { MORE };
+        SET_HEAD + more + self.pointers.len() + self.links.len() + self.body.len() + self.signatures.len()
     }
 
     /// The type.
@@ -230,17 +276,17 @@ impl<'a> WireSet<'a> {
 
     /// How many records there are.
     pub fn record_count(self) -> u16 {
-        u16_at(self.head, 2)
+        u16_at(self.head, 6)
     }
 
     /// How many RRSIG records cover it.
     pub fn signature_count(self) -> u16 {
-        u16_at(self.head, 4)
+        self.signature_count
     }
 
     /// The TTL of the records and of their signatures.
     pub fn ttl(self) -> Ttl {
-        Ttl::from_wire(u32_at(self.head, 10))
+        Ttl::from_wire(u32_at(self.head, 2))
     }
 
     /// The records as they go out, owners and pointers to be filled in.

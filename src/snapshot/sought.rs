@@ -35,16 +35,18 @@ impl HashKey {
 
     /// The hash of a whole name in lower case.
     pub(super) fn of(self, name: NameRef<'_>) -> u64 {
-        let mut labels = [&[][..]; 128];
-        let mut count = 0;
-        let mut rest = name.as_wire();
-        while rest[0] != 0 {
-            let (label, tail) = rest.split_at(1 + rest[0] as usize);
-            labels[count] = label;
+        let wire = name.as_wire();
+        let (mut starts, mut count, mut at) = ([0u8; 128], 0, 0);
+        while wire[at] != 0 {
+            starts[count] = at as u8;
             count += 1;
-            rest = tail;
+            at += 1 + wire[at] as usize;
         }
-        labels[..count].iter().rev().fold(self.root(), |hash, label| self.extend(hash, label))
+        starts[..count]
+            .iter()
+            .rev()
+            .map(|start| usize::from(*start))
+            .fold(self.root(), |hash, start| self.extend(hash, &wire[start..start + 1 + wire[start] as usize]))
     }
 
     fn fold(self, hash: u64, word: u64) -> u64 {
@@ -62,10 +64,17 @@ pub struct Sought {
     hashes: [u64; 128],
 }
 
+impl Default for Sought {
+    /// The root name, under no key: to be [set](Sought::set). Costs more than setting it: best kept for the next name.
+    fn default() -> Sought {
+        Sought { wire: [0; MAX_NAME], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
+    }
+}
+
 impl Sought {
     /// The name at the start of `octets`, which may go on behind it; none if no uncompressed name stands there.
     pub fn read(key: HashKey, octets: &[u8]) -> Option<Sought> {
-        let mut sought = Sought { wire: [0; MAX_NAME], len: 0, labels: 0, starts: [0; 128], hashes: [0; 128] };
+        let mut sought = Sought::default();
         sought.set(key, octets).then_some(sought)
     }
 

@@ -15,7 +15,15 @@ pub enum StoreError {
     /// The state directory can't be made or looked at.
     #[error("the state directory {path} can't be used: {source}; make it, owned by the user of the daemon, mode 0700")]
     Directory {
-        /// The directory, or a file in it.
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file in the state directory can't be opened or locked.
+    #[error("the file {path} can't be used: {source}; give it, and its directory, to the user of the daemon")]
+    File {
+        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -138,7 +138,7 @@ pub(super) fn in_place(path: &Path, opened: Identity) -> Result<(), StoreError> 
 /// Takes the directory's lock for as long as the file returned stays open.
 pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
-    let failed = |source| StoreError::Directory { path: path.clone(), source };
+    let failed = |source| StoreError::File { path: path.clone(), source };
     let mut options = OpenOptions::new();
     let mut file =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
@@ -166,7 +166,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-        .map_err(|source| StoreError::Directory { path: path.to_owned(), source })?;
+        .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
     let located = |error| StoreError::Sql(error).at(Some(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(located)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rusqlite::blob::ZeroBlob;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::error::unreadable;
@@ -110,22 +111,12 @@ impl Texts {
     /// Keeps the texts of a zone for `holder` (a plan's digest, say) until it is let go of by [`Texts::release`] or
     /// the bundle is published. Keeping the same texts again changes nothing.
     pub fn keep(&self, holder: &str, zone: NameRef<'_>, parts: &[Part]) -> Result<BundleId, StoreError> {
-        let id = BundleId::of(zone, parts);
-        self.0.write(|tx| {
-            let bundle = id.0.as_bytes();
-            let new = tx.execute(
-                "INSERT INTO bundle (digest, zone) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                params![bundle, zone_key(zone)],
-            )?;
-            if new > 0 {
-                insert_parts(tx, id, parts)?;
-            }
-            tx.execute(
-                "INSERT INTO planned (bundle, holder) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                (bundle, holder),
-            )?;
-            Ok(id)
-        })
+        self.0.write(|tx| keep(tx, holder, zone, parts))
+    }
+
+    /// Keeps the texts of several zones, as [`Texts::keep`] does, in one transaction.
+    pub fn keep_all(&self, holder: &str, bundles: &[(Name, Vec<Part>)]) -> Result<Vec<BundleId>, StoreError> {
+        self.0.write(|tx| bundles.iter().map(|(zone, parts)| keep(tx, holder, zone.as_ref(), parts)).collect())
     }
 
     /// Lets go of all that `holder` kept. What is live, previous or kept for another stays.
@@ -181,12 +172,28 @@ impl Texts {
     }
 }
 
+fn keep(tx: &Transaction<'_>, holder: &str, zone: NameRef<'_>, parts: &[Part]) -> Result<BundleId, StoreError> {
+    let id = BundleId::of(zone, parts);
+    let bundle = id.0.as_bytes();
+    let new = tx
+        .prepare_cached("INSERT INTO bundle (digest, zone) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+        .execute(params![bundle, zone_key(zone)])?;
+    if new > 0 {
+        insert_parts(tx, id, parts)?;
+    }
+    tx.prepare_cached("INSERT INTO planned (bundle, holder) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+        .execute((bundle, holder))?;
+    Ok(id)
+}
+
 fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<(), StoreError> {
     let bundle = id.0.as_bytes();
-    let mut text = tx.prepare("INSERT INTO text (digest, octets) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
-    let mut part = tx
-        .prepare("INSERT INTO part (bundle, position, common, site, root, included) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    let mut place = tx.prepare("INSERT INTO part_text (bundle, position, path, text) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut text = tx.prepare_cached("INSERT INTO text (digest, octets) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+    let mut part = tx.prepare_cached(
+        "INSERT INTO part (bundle, position, common, site, root, included) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let mut place =
+        tx.prepare_cached("INSERT INTO part_text (bundle, position, path, text) VALUES (?1, ?2, ?3, ?4)")?;
     for (position, Part { role, kept }) in parts.iter().enumerate() {
         let (common, site) = role.parts();
         let included: Vec<_> =
@@ -195,7 +202,12 @@ fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<()
         part.execute(params![bundle, position, common, site, kept.root, included])?;
         for (path, octets) in &kept.files {
             let digest = Digest::of(octets);
-            text.execute(params![digest.as_bytes(), &octets[..]])?;
+            // Room first, then the octets straight into it: SQLite would copy them twice on their way in.
+            let room = ZeroBlob(octets.len() as u64);
+            if text.execute(params![digest.as_bytes(), room])? > 0 {
+                let mut blob = tx.blob_open("main", "text", "octets", tx.last_insert_rowid(), false)?;
+                blob.write_all_at(octets, 0)?;
+            }
             place.execute(params![bundle, position, path, digest.as_bytes()])?;
         }
     }

@@ -2,11 +2,17 @@
 //!
 //! `text` is what reading makes; everything after it works on that.
 
+pub mod chain;
 pub mod check;
 pub mod diagnostic;
 pub mod diff;
 pub mod grammar;
+mod index;
 mod lexer;
+pub mod nsec3;
+mod order;
+mod overlay;
+mod packed;
 pub mod rdata;
 pub mod reader;
 pub mod rrsets;

@@ -22,7 +22,7 @@ pub use print::write;
 pub use text::read;
 pub use wire::{names, validate};
 
-pub(crate) use print::relative;
+pub(crate) use print::{relative, time};
 pub(crate) use text::parse;
 pub(crate) use words::{Words, decode, seconds};
 

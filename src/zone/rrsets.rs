@@ -1,7 +1,6 @@
 //! A zone as sets of records in canonical order: what one site answers, before it is compiled.
 
-use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
@@ -9,7 +8,11 @@ use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::time::Ttl;
-use crate::zone::text::{Record, Records, ZoneText};
+use crate::zone::diagnostic::Place;
+use crate::zone::order::for_each_rrset;
+use crate::zone::overlay::Overlay;
+use crate::zone::packed::{Detail, Packed, Rdatas, Sets};
+use crate::zone::text::{Record, ZoneText};
 
 /// The RRsets of a zone at one site, sorted by owner in canonical order (RFC 4034 §6.1), then by type.
 ///
@@ -18,25 +21,16 @@ use crate::zone::text::{Record, Records, ZoneText};
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    records: Records,
-    sets: Vec<Set>,
+    packed: Packed,
     files: Arc<[String]>,
     digest: OnceLock<Digest>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Set {
-    first: u32,
-    end: u32,
-    ttl: Ttl,
-}
-
 /// The records of one owner and type.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Rrset<'a> {
-    records: &'a Records,
-    first: u32,
-    end: u32,
+    rdatas: Rdatas<'a>,
+    details: &'a [Detail],
     /// The owner name.
     pub owner: NameRef<'a>,
     /// The type.
@@ -46,14 +40,18 @@ pub struct Rrset<'a> {
 }
 
 impl<'a> Rrset<'a> {
-    /// The records, sorted by their data; their own TTLs may be higher than the set's.
+    /// The records, sorted by their data. Until the zone [settles](Zone::settle) each has a place and a TTL of its own,
+    /// which may be higher than the set's.
     pub fn records(self) -> impl ExactSizeIterator<Item = Record<'a>> + Clone {
-        (self.first as usize..self.end as usize).map(move |index| self.records.get(index))
+        self.rdatas.enumerate().map(move |(index, rdata)| {
+            let detail = self.details.get(index).copied().unwrap_or(Detail { ttl: self.ttl, place: Place::default() });
+            Record { owner: self.owner, rtype: self.rtype, ttl: detail.ttl, rdata, place: detail.place }
+        })
     }
 
     /// The data of each record, in wire form without compression, sorted.
     pub fn rdatas(self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
-        self.records().map(|record| record.rdata)
+        self.rdatas
     }
 
     /// A digest of owner (case aside), type, TTL and data.
@@ -72,6 +70,12 @@ impl<'a> Rrset<'a> {
     }
 }
 
+impl fmt::Debug for Rrset<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} ({} records)", self.owner, self.ttl, self.rtype, self.rdatas.len())
+    }
+}
+
 impl Zone {
     /// The zone of a site: the records of `common` with those of `site` laid over them.
     ///
@@ -79,50 +83,16 @@ impl Zone {
     /// owner and type, and a CNAME replaces all that stands at its owner; nothing can be removed by it.
     pub fn new(common: Option<&ZoneText>, site: Option<&ZoneText>) -> Option<Zone> {
         let origin = &common.or(site)?.origin;
-        let replaced = site.map(Replaced::of).unwrap_or_default();
-        let mut files = Vec::new();
-        let mut picked: Vec<Record<'_>> = Vec::new();
-        for (text, below) in common.map(|text| (text, true)).into_iter().chain(site.map(|text| (text, false))) {
-            if below && replaced.everything {
-                continue;
-            }
-            let first_file = files.len() as u16;
-            files.extend(text.files.iter().cloned());
-            picked.extend(text.records.iter().filter(|record| !below || !replaced.hides(record)).map(|mut record| {
-                record.place.file += first_file;
-                record
-            }));
-        }
-        picked.sort_by(order);
-        Some(Zone::of_sorted(origin.clone(), picked, files.into()))
+        let overlay = Overlay::new(common, site);
+        let mut packed = Packed::with_details();
+        for_each_rrset(origin.as_ref(), &overlay.picked(), |number| overlay.record(number), |set| packed.push(set));
+        Some(Zone { origin: origin.clone(), packed, files: overlay.files(), digest: OnceLock::new() })
     }
 
-    fn of_sorted(origin: Name, picked: Vec<Record<'_>>, files: Arc<[String]>) -> Zone {
-        let mut records = Records::default();
-        let mut sets: Vec<Set> = Vec::new();
-        for record in picked {
-            let same_set = sets.last_mut().filter(|set| {
-                let first = records.get(set.first as usize);
-                (first.owner, first.rtype) == (record.owner, record.rtype)
-            });
-            match same_set {
-                Some(set) => {
-                    set.ttl = set.ttl.min(record.ttl);
-                    if records.get(records.len() - 1).rdata == record.rdata {
-                        continue;
-                    }
-                    set.end += 1;
-                }
-                None => {
-                    let at = records.len() as u32;
-                    sets.push(Set { first: at, end: at + 1, ttl: record.ttl });
-                }
-            }
-            // A zone's records were in such arenas before: they fit.
-            let fits = records.push(record);
-            assert!(fits, "the records of one zone fit in an arena");
-        }
-        Zone { origin, records, sets, files, digest: OnceLock::new() }
+    /// Forgets where in its files each record stands, and the TTLs that are not those of their sets: nobody wants to
+    /// know them of a zone that was checked, and in a large one they take a fifth of its memory.
+    pub fn settle(&mut self) {
+        self.packed.settle();
     }
 
     /// The zone's origin.
@@ -137,42 +107,43 @@ impl Zone {
 
     /// How many RRsets there are.
     pub fn len(&self) -> usize {
-        self.sets.len()
+        self.packed.set_count()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.sets.is_empty()
+        self.len() == 0
     }
 
     /// How many records there are.
     pub fn record_count(&self) -> usize {
-        self.records.len()
+        self.packed.record_count()
+    }
+
+    /// How many octets the names and data take, as they lie here.
+    pub fn octets(&self) -> usize {
+        self.packed.octets()
+    }
+
+    /// The longest TTL of its records.
+    pub fn longest_ttl(&self) -> Ttl {
+        self.rrsets().map(|set| set.ttl).max().unwrap_or_default()
     }
 
     /// All RRsets in order.
-    pub fn rrsets(&self) -> impl ExactSizeIterator<Item = Rrset<'_>> + Clone {
-        self.sets.iter().map(|set| self.view(set))
+    pub fn rrsets(&self) -> impl Iterator<Item = Rrset<'_>> + Clone {
+        self.owners().flat_map(Owner::rrsets)
     }
 
     /// The RRsets of one owner after the other, each a non-empty run.
-    pub fn owners(&self) -> impl Iterator<Item = Owner<'_>> + Clone {
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            let name = self.view(self.sets.get(at)?).owner;
-            let first = at;
-            while at < self.sets.len() && self.view(&self.sets[at]).owner == name {
-                at += 1;
-            }
-            Some(Owner { zone: self, first, end: at, name })
-        })
+    pub fn owners(&self) -> impl ExactSizeIterator<Item = Owner<'_>> + Clone {
+        (0..self.packed.owner_count()).map(|index| self.owner_number(index))
     }
 
     /// The RRsets of `owner`, if it has any.
     pub fn owner(&self, owner: NameRef<'_>) -> Option<Owner<'_>> {
-        let first = self.sets.partition_point(|set| self.records.get(set.first as usize).owner < owner);
-        let count = self.sets[first..].iter().take_while(|set| self.view(set).owner == owner).count();
-        (count > 0).then(|| Owner { zone: self, first, end: first + count, name: self.view(&self.sets[first]).owner })
+        let index = self.first_at_or_behind(owner);
+        (index < self.packed.owner_count()).then(|| self.owner_number(index)).filter(|found| found.name == owner)
     }
 
     /// The RRset of `owner` and `rtype`, if there is one.
@@ -182,8 +153,8 @@ impl Zone {
 
     /// Whether `name` exists: it owns records, or a name below it does (RFC 4592 §2.2.2).
     pub fn exists(&self, name: NameRef<'_>) -> bool {
-        let at = self.sets.partition_point(|set| self.records.get(set.first as usize).owner < name);
-        self.sets.get(at).is_some_and(|set| self.view(set).owner.is_at_or_below(name))
+        let at = self.first_at_or_behind(name);
+        at < self.packed.owner_count() && self.packed.name(at).is_at_or_below(name)
     }
 
     /// The SOA RRset's first record, if there is one.
@@ -205,38 +176,55 @@ impl Zone {
         *self.digest.get_or_init(|| Digest::of_parts(self.rrsets().map(|set| *set.digest().as_bytes())))
     }
 
-    fn view(&self, set: &Set) -> Rrset<'_> {
-        let first = self.records.get(set.first as usize);
-        Rrset {
-            records: &self.records,
-            first: set.first,
-            end: set.end,
-            owner: first.owner,
-            rtype: first.rtype,
-            ttl: set.ttl,
+    /// The RRsets of owner number `index` in order, from 0.
+    pub(super) fn owner_number(&self, index: usize) -> Owner<'_> {
+        Owner { name: self.packed.name(index), sets: self.packed.sets(index) }
+    }
+
+    /// The number of the first owner that is not in front of `name`.
+    fn first_at_or_behind(&self, name: NameRef<'_>) -> usize {
+        let (mut low, mut high) = (0, self.packed.owner_count());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.packed.name(middle) < name {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
         }
+        low
     }
 }
 
 /// All RRsets of one owner.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Owner<'a> {
-    zone: &'a Zone,
-    first: usize,
-    end: usize,
+    sets: Sets<'a>,
     /// The owner name.
     pub name: NameRef<'a>,
 }
 
 impl<'a> Owner<'a> {
     /// Its RRsets, by type.
-    pub fn rrsets(self) -> impl ExactSizeIterator<Item = Rrset<'a>> + Clone {
-        self.zone.sets[self.first..self.end].iter().map(move |set| self.zone.view(set))
+    pub fn rrsets(self) -> impl Iterator<Item = Rrset<'a>> + Clone {
+        self.sets.map(move |set| Rrset {
+            rdatas: set.rdatas,
+            details: set.details,
+            owner: self.name,
+            rtype: set.rtype,
+            ttl: set.ttl,
+        })
     }
 
     /// Its RRset of this type, if it has one.
     pub fn rrset(self, rtype: RrType) -> Option<Rrset<'a>> {
         self.rrsets().find(|set| set.rtype == rtype)
+    }
+}
+
+impl fmt::Debug for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.rrsets()).finish()
     }
 }
 
@@ -256,42 +244,4 @@ impl Soa {
     pub fn negative_ttl(self) -> Ttl {
         self.ttl.min(self.minimum)
     }
-}
-
-/// What a site's text takes the place of.
-#[derive(Default)]
-struct Replaced<'a> {
-    everything: bool,
-    sets: HashSet<(NameRef<'a>, RrType)>,
-    owners: HashSet<NameRef<'a>>,
-    owners_of_cname: HashSet<NameRef<'a>>,
-}
-
-impl<'a> Replaced<'a> {
-    fn of(site: &'a ZoneText) -> Replaced<'a> {
-        let mut replaced = Replaced::default();
-        for record in site.records.iter() {
-            replaced.everything |= record.rtype == RrType::SOA;
-            replaced.sets.insert((record.owner, record.rtype));
-            replaced.owners.insert(record.owner);
-            if record.rtype == RrType::CNAME {
-                replaced.owners_of_cname.insert(record.owner);
-            }
-        }
-        replaced
-    }
-
-    fn hides(&self, record: &Record<'_>) -> bool {
-        self.sets.contains(&(record.owner, record.rtype))
-            || self.owners_of_cname.contains(&record.owner)
-            // A CNAME stands alone: where the site has other data, they stand instead of the common CNAME.
-            || record.rtype == RrType::CNAME && self.owners.contains(&record.owner)
-    }
-}
-
-/// Of records that differ in nothing but their TTL the one with the highest comes first and is kept, so that the check
-/// sees that it is not the set's.
-fn order(a: &Record<'_>, b: &Record<'_>) -> Ordering {
-    let same_set = a.owner.cmp(&b.owner).then(a.rtype.cmp(&b.rtype));
-    same_set.then_with(|| a.rdata.cmp(b.rdata)).then(b.ttl.cmp(&a.ttl))
 }

@@ -1,4 +1,4 @@
-//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1)? Computed when a zone is read, and remembered by RRset, so
+//! Do the signatures of a zone verify (RFC 4034 §3.1.8.1), and do its proofs hold together? Computed when a zone is read, and remembered by RRset, so
 //! that nobody waits for it when traffic has to move.
 
 use std::collections::HashSet;
@@ -9,11 +9,13 @@ use ring::signature::{
     RsaPublicKeyComponents, UnparsedPublicKey,
 };
 
+use crate::count::{counted, span};
 use crate::digest::Digest;
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
-use crate::zone::rdata;
+use crate::time::{Timestamp, Ttl};
 use crate::zone::rrsets::{Owner, Rrset, Zone};
+use crate::zone::{chain, rdata};
 
 /// What a zone's signatures are worth, whatever the time is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +52,46 @@ struct Signature<'a> {
     octets: &'a [u8],
 }
 
+/// Signatures that end sooner than this behind the longest TTL end while caches may still hold what they sign.
+const MARGIN: i64 = 3600;
+/// Signatures that end sooner than this are worth a word.
+const SOON: i64 = 3 * 86_400;
+
+/// What a zone's signatures are worth at a point in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// What resolvers that validate would not accept, or not for long enough; a line each, sorted.
+    pub wrong: Vec<String>,
+    /// What ends soon.
+    pub soon: Vec<String>,
+    /// When the first signature ends, if that makes it wrong or soon: `ended 3 days ago`.
+    pub ends: Option<String>,
+}
+
 impl Signatures {
+    /// What they are worth at `now`, for records that caches keep for `longest` at most.
+    pub fn standing(&self, now: Timestamp, longest: Ttl) -> Standing {
+        let mut standing = Standing { wrong: self.problems.clone(), ..Standing::default() };
+        if let Some((expiration, whose)) = &self.first_to_expire {
+            let left = seconds_until(*expiration, now);
+            let line = format!("{whose}: the signature is valid until {} UTC", time_text(*expiration));
+            if left < i64::from(longest.seconds()) + MARGIN {
+                standing.wrong.push(line);
+            } else if left < SOON {
+                standing.soon.push(line);
+            }
+            let told = if left < 0 { ["ended ", " ago"] } else { ["ends in ", ""] };
+            let ends = format!("{}{}{}", told[0], span(left.unsigned_abs()), told[1]);
+            standing.ends = Some(ends).filter(|_| left < i64::from(longest.seconds()) + MARGIN || left < SOON);
+        }
+        if let Some((inception, whose)) = self.last_to_begin.as_ref().filter(|(at, _)| seconds_until(*at, now) > 0) {
+            let from = time_text(*inception);
+            standing.wrong.push(format!("{whose}: the signature is not valid before {from} UTC"));
+        }
+        standing.wrong.sort();
+        standing
+    }
+
     /// Verifies all signatures of a zone; those that `former` has verified already are not computed again.
     pub fn of(zone: &Zone, former: Option<&Signatures>) -> Signatures {
         let mut found = Signatures::default();
@@ -79,6 +120,7 @@ impl Signatures {
                 found.judge(zone, owner, set, &keys, former);
             }
         }
+        found.problems.extend(chain::problems(zone));
         found.problems.sort();
         found
     }
@@ -126,7 +168,10 @@ impl Signatures {
         }
         let labels = set.owner.label_count() - usize::from(set.owner.is_wildcard());
         if usize::from(signature.labels) != labels {
-            return Err(format!("its signature is over a name of {} labels, not {labels}", signature.labels));
+            return Err(format!(
+                "its signature is over a name of {}, not {labels}",
+                counted(usize::from(signature.labels), "label")
+            ));
         }
         let fitting = || keys.iter().filter(|key| (key.tag, key.algorithm) == (signature.tag, signature.algorithm));
         if fitting().next().is_none() {
@@ -145,6 +190,18 @@ impl Signatures {
         }
         Err(format!("its signature by key {} does not verify", signature.tag))
     }
+}
+
+/// A time of a signature as zone files have it.
+fn time_text(time: u32) -> String {
+    let mut text = String::new();
+    rdata::time(time, &mut text);
+    text
+}
+
+/// From now to a time of a signature, which counts modulo 2³² (RFC 4034 §3.1.5).
+fn seconds_until(time: u32, now: Timestamp) -> i64 {
+    i64::from(time.wrapping_sub(now.seconds() as u32) as i32)
 }
 
 /// Whether the zone's keys sign the RRset: what it delegates, and signatures themselves, they don't (RFC 4035 §2.2).

@@ -474,5 +474,7 @@ pub const ROWS: &[Row] = &[
             "@ CAA 0 contactemail \"security@wiki.example\"",
         ],
     ),
+    row(Warning, "nsec3-iterations-not-0", &["@ NSEC3PARAM 1 0 {1|5|2500} {-|AABB}"], &["@ NSEC3PARAM 1 0 0 {-|AABB}"]),
+    row(Error, "nsec3-iterations", &["@ NSEC3PARAM 1 0 {2501|65535} -"], &["@ NSEC3PARAM 1 0 0 -"]),
     row(Warning, "caa-flags", &["@ CAA {1|64|129|255} issue \"ca.example\""], &["@ CAA {0|128} issue \"ca.example\""]),
 ];

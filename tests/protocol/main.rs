@@ -7,6 +7,7 @@ mod cookies;
 mod packet;
 mod peers;
 mod probes;
+mod reasons;
 
 use std::time::Duration;
 
@@ -46,5 +47,9 @@ fn settings() -> Settings {
 
 /// The zone, served.
 fn serving(settings: Settings) -> std::sync::Arc<Serving> {
-    support::engine::serve_with(settings, [(&Name::absolute("example").unwrap(), ZONE)])
+    support::engine::serve_with(
+        settings,
+        [(&Name::absolute("example").unwrap(), ZONE)],
+        understudy::time::Timestamp::default(),
+    )
 }

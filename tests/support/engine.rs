@@ -18,6 +18,7 @@ use understudy::snapshot::sought::HashKey;
 use understudy::time::Timestamp;
 use understudy::zone::reader::{self, Source, Sources};
 use understudy::zone::rrsets::Zone;
+use understudy::zone::signatures::Signatures;
 
 /// Nothing is included.
 struct NoSources;
@@ -30,11 +31,20 @@ impl Sources for NoSources {
 
 /// What queries about these zones, each an origin and a master file, are answered from.
 pub fn serve<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
-    serve_with(Settings::default(), zones)
+    serve_with(Settings::default(), zones, Timestamp::default())
 }
 
-/// The same with these settings.
-pub fn serve_with<'a>(settings: Settings, zones: impl IntoIterator<Item = (&'a Name, &'a str)>) -> Arc<Serving> {
+/// The same at a time at which the zones' signatures are valid.
+pub fn serve_at<'a>(zones: impl IntoIterator<Item = (&'a Name, &'a str)>, now: Timestamp) -> Arc<Serving> {
+    serve_with(Settings::default(), zones, now)
+}
+
+/// The same with these settings, at this time.
+pub fn serve_with<'a>(
+    settings: Settings,
+    zones: impl IntoIterator<Item = (&'a Name, &'a str)>,
+    now: Timestamp,
+) -> Arc<Serving> {
     let key = HashKey::new(*b"a key for tests.");
     let empty = Serving::empty(0, key, settings, Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
@@ -43,7 +53,7 @@ pub fn serve_with<'a>(settings: Settings, zones: impl IntoIterator<Item = (&'a N
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });
-    let candidate = Candidate::new(Arc::new(empty), proposals.collect(), Timestamp::default());
+    let candidate = Candidate::new(Arc::new(empty), proposals.collect(), now);
     candidate.verify(&[]).unwrap_or_else(|refused| panic!("{refused:#?}")).serving().clone()
 }
 
@@ -54,8 +64,8 @@ fn content(key: HashKey, origin: &Name, text: &str) -> Content {
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key, negative_ttl: None, max_ttl: None };
     let snapshot = Snapshot::compile(&zone, shape).unwrap();
-    let site =
-        SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures: None };
+    let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, None)));
+    let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures };
     Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
 }
 

@@ -142,9 +142,14 @@ impl Server {
 
     /// Knot DNS, without rate limiting.
     pub fn knot(zones: &[ZoneFile]) -> Server {
+        Server::knot_on(zones, "")
+    }
+
+    /// The same on more addresses, each with a comma in front and `@` before the port.
+    pub fn knot_on(zones: &[ZoneFile], more: &str) -> Server {
         let config = |dir: &Path, port: u16| {
             let mut text = format!(
-                "server:\n  rundir: \"{dir}\"\n  listen: 127.0.0.1@{port}\n  udp-workers: 1\n  tcp-workers: 1\n  \
+                "server:\n  rundir: \"{dir}\"\n  listen: [ 127.0.0.1@{port}{more} ]\n  udp-workers: 1\n  tcp-workers: 1\n  \
                  background-workers: 1\n  udp-max-payload: 1232\ndatabase:\n  storage: \"{dir}\"\n\
                  log:\n - target: stderr\n   any: warning\n\
                  template:\n - id: default\n   storage: \"{dir}\"\n   zonefile-sync: -1\n   zonefile-load: whole\n   \

@@ -38,7 +38,8 @@ impl Drop for Resolver {
 }
 
 impl Resolver {
-    /// Unbound, with its aggressive use of NSEC (RFC 8198). `root` is the root's only server.
+    /// Unbound, with its aggressive use of NSEC (RFC 8198). It minimises no names: where an alias stands above a name, it
+    /// then takes the alias for the answer. `root` is the root's only server.
     pub fn unbound(root: Ipv4Addr, anchors: &[Anchor]) -> Resolver {
         let address = Ipv4Addr::new(127, 0, 0, 10);
         Resolver::start("Unbound", "unbound", &["-d", "-p", "-c"], address, |dir| {
@@ -48,7 +49,7 @@ impl Resolver {
             format!(
                 "server:\n directory: \"{}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n use-syslog: no\n \
                  interface: {address}\n do-ip6: no\n do-not-query-localhost: no\n access-control: 127.0.0.0/8 allow\n \
-                 root-hints: \"{hints}\"\n module-config: \"validator iterator\"\n qname-minimisation: yes\n \
+                 root-hints: \"{hints}\"\n module-config: \"validator iterator\"\n qname-minimisation: no\n \
                  aggressive-nsec: yes\n val-log-level: 2\n local-zone: \"test.\" nodefault\n \
                  local-zone: \"invalid.\" nodefault\n num-queries-per-thread: 4096\n{anchors}\
                  remote-control:\n control-enable: no\n",

@@ -15,7 +15,12 @@ use crate::zone::rdata;
 impl Report for QueryReport {
     fn text(&self) -> String {
         match Message::from_vec(&self.octets) {
-            Ok(message) => format!("{}\n;; {} octets, as {} answers\n", text(&message), self.octets.len(), self.site),
+            Ok(message) => format!(
+                "{}\n;; {} octets, as {} answers\n;; from the files on disk, and so is the serial: no server was asked\n",
+                text(&message),
+                self.octets.len(),
+                self.site
+            ),
             Err(error) => format!(";; the answer of {} octets is malformed: {error}\n", self.octets.len()),
         }
     }
@@ -75,7 +80,54 @@ pub(crate) fn text(message: &Message) -> String {
     text
 }
 
+/// A message as scripts read it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Decoded {
+    /// The response code's mnemonic.
+    status: String,
+    /// Whether the answer is authoritative.
+    authoritative: bool,
+    answer: Vec<DecodedRecord>,
+    authority: Vec<DecodedRecord>,
+    additional: Vec<DecodedRecord>,
+}
+
+/// A record as scripts read it: its data as in a zone file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+struct DecodedRecord {
+    name: String,
+    #[serde(rename = "type")]
+    rtype: String,
+    ttl: u32,
+    data: String,
+}
+
+impl Decoded {
+    /// None where the octets are no message.
+    pub(crate) fn of(octets: &[u8]) -> Option<Decoded> {
+        let message = Message::from_vec(octets).ok()?;
+        let section = |records: &[Record]| records.iter().map(decoded).collect();
+        Some(Decoded {
+            status: rcode(message.metadata.response_code.into()),
+            authoritative: message.metadata.authoritative,
+            answer: section(&message.answers),
+            authority: section(&message.authorities),
+            additional: section(&message.additionals),
+        })
+    }
+}
+
+fn decoded(record: &Record) -> DecodedRecord {
+    let (rtype, data) = data_of(record);
+    DecodedRecord { name: record.name.to_string(), rtype: rtype.to_string(), ttl: record.ttl, data }
+}
+
 fn record(record: &Record) -> String {
+    let (rtype, data) = data_of(record);
+    format!("{}\t{}\t{}\t{rtype}\t{data}\n", record.name, record.ttl, record.dns_class)
+}
+
+fn data_of(record: &Record) -> (RrType, String) {
     let rtype = RrType(record.record_type().into());
     // The decoder knows where names are compressed, the zone's own writer how operators write data.
     let mut octets = Vec::new();
@@ -85,7 +137,7 @@ fn record(record: &Record) -> String {
         Ok(()) => rdata::write(rtype, &octets, None),
         Err(_) => record.data.to_string(),
     };
-    format!("{}\t{}\t{}\t{rtype}\t{data}\n", record.name, record.ttl, record.dns_class)
+    (rtype, data)
 }
 
 /// The mnemonic of a response code (RFC 6895 §2.3), as `dig` has it.

@@ -9,6 +9,7 @@ mod reload;
 mod status;
 
 use crate::cli::Exit;
+use crate::count::counted;
 
 /// What a command found or did.
 pub(super) trait Report: serde::Serialize {
@@ -25,15 +26,6 @@ pub(super) fn json(report: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(report).unwrap_or_else(|error| format!("{{\"failure\": \"{error}\"}}"));
     text.push('\n');
     text
-}
-
-/// `count` and the noun, in the plural unless it is one.
-fn counted(count: usize, noun: &str) -> String {
-    match (count, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        _ => format!("{count} {noun}s"),
-    }
 }
 
 /// `text` with `indent` in front of each line.

@@ -2,10 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::zone::index::Index;
 use crate::zone::rdata::names;
 use crate::zone::rrsets::{Owner, Rrset, Zone};
 use crate::zone::text::Record;
@@ -15,7 +16,7 @@ pub(super) struct Lay<'a> {
     pub zone: &'a Zone,
     pub origin: NameRef<'a>,
     /// Each target is looked up: in a large zone a table pays.
-    owners: HashMap<NameRef<'a>, Owner<'a>>,
+    owners: Index<'a>,
     delegations: HashSet<NameRef<'a>>,
     dnames: HashSet<NameRef<'a>>,
 }
@@ -53,7 +54,7 @@ impl<'a> Lay<'a> {
         Lay {
             zone,
             origin,
-            owners: zone.owners().map(|owner| (owner.name, owner)).collect(),
+            owners: Index::of(zone),
             delegations: owners(RrType::NS).filter(|owner| owner.is_below(origin)).collect(),
             dnames: owners(RrType::DNAME).filter(|owner| owner.is_at_or_below(origin)).collect(),
         }
@@ -67,7 +68,7 @@ impl<'a> Lay<'a> {
 
     /// The RRsets of `name`, if it has any.
     pub fn owner(&self, name: NameRef<'_>) -> Option<Owner<'a>> {
-        self.owners.get(&name).copied()
+        self.owners.find(name)
     }
 
     pub fn holds(&self, name: NameRef<'_>) -> bool {
@@ -83,7 +84,7 @@ impl<'a> Lay<'a> {
         for (up, ancestor) in name.ancestors().enumerate() {
             if self.delegations.contains(&ancestor) {
                 cover = Some(Cover::Delegation(ancestor));
-            } else if up > 0 && self.dnames.contains(&ancestor) {
+            } else if up > 0 && !self.dnames.is_empty() && self.dnames.contains(&ancestor) {
                 cover = Some(Cover::Dname(ancestor));
             }
             if ancestor == self.origin {
@@ -150,6 +151,11 @@ pub(super) fn target_of(record: Record<'_>) -> Option<NameRef<'_>> {
 
 /// The address that `name` was meant to be: `192.0.2.1`, with or without a final dot.
 pub(super) fn address_in(name: NameRef<'_>, origin: NameRef<'_>) -> Option<String> {
+    // Most names need no closer look: in an address the first label is a number, or there are colons.
+    let first = name.first_label()?;
+    if !first.iter().all(u8::is_ascii_digit) && !name.as_wire().contains(&b':') {
+        return None;
+    }
     let looks = |text: &str| text.parse::<Ipv4Addr>().is_ok() || text.parse::<Ipv6Addr>().is_ok();
     let relative = name.relative_to(origin);
     let absolute = name.to_string();

@@ -38,9 +38,9 @@ fn may_stand_beside_cname(rtype: RrType) -> bool {
 }
 
 fn aliases<'a>(lay: &Lay<'a>, owner: Owner<'a>, findings: &mut Findings<'a>) {
-    let name = owner.name.relative_to(lay.origin);
+    let name = || owner.name.relative_to(lay.origin);
     if let Some(cname) = owner.rrset(RrType::CNAME) {
-        single("several-cnames", cname, &name, findings);
+        single("several-cnames", cname, &name(), findings);
         let others: Vec<Rrset<'_>> = owner.rrsets().filter(|set| !may_stand_beside_cname(set.rtype)).collect();
         if let (Some(record), false) = (first(cname), others.is_empty()) {
             let types: Vec<String> = others.iter().map(|set| set.rtype.to_string()).collect();
@@ -53,8 +53,9 @@ fn aliases<'a>(lay: &Lay<'a>, owner: Owner<'a>, findings: &mut Findings<'a>) {
                 "cname-and-other-data",
                 record,
                 format!(
-                    "{name} has a CNAME and other data ({}; {}): a resolver takes the one or the other as it comes \
+                    "{} has a CNAME and other data ({}; {}): a resolver takes the one or the other as it comes \
                      (RFC 1034 §3.6.2)",
+                    name(),
                     types.join(", "),
                     lines(lay.zone, others.iter().flat_map(|set| set.records()))
                 ),
@@ -63,7 +64,7 @@ fn aliases<'a>(lay: &Lay<'a>, owner: Owner<'a>, findings: &mut Findings<'a>) {
         }
     }
     if let Some(dname) = owner.rrset(RrType::DNAME) {
-        single("several-dnames", dname, &name, findings);
+        single("several-dnames", dname, &name(), findings);
         if owner.name.is_wildcard() {
             odd_wildcard("wildcard-dname", dname, "RFC 4592 §4.4", findings);
         }

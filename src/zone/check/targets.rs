@@ -63,11 +63,11 @@ fn origin_twice<'a>(lay: &Lay<'a>, twice: &Twice, findings: &mut Findings<'a>) {
         let mut names = names(record.rtype, record.rdata).map(|(_, name)| name).chain([record.owner]);
         names.find(|name| twice.ends(*name))
     };
+    let found: Vec<_> = records().filter_map(|record| Some((record, wrong(&record)?))).collect();
     // Under a top-level domain `com.com` is a name like any other: there it is no proof of a forgotten dot.
-    let many = lay.origin.label_count() > 1 && records().filter(|record| wrong(record).is_some()).nth(2).is_some();
+    let many = lay.origin.label_count() > 1 && found.len() > 2;
     let severity = if many { Severity::Error } else { Severity::Warning };
-    for record in records() {
-        let Some(name) = wrong(&record) else { continue };
+    for (record, name) in found {
         let Some(front) = name.strip(lay.origin) else { continue };
         let meant = NameRef::read(&[front, &[0]].concat()).map(|name| name.to_string()).unwrap_or_default();
         findings.add(

@@ -151,7 +151,7 @@ fn groups(data: &[u8], octets: usize, between: char, out: &mut String) {
 }
 
 /// Writes seconds since 1970 as `YYYYMMDDHHMMSS`.
-fn time(seconds: u32, out: &mut String) {
+pub(crate) fn time(seconds: u32, out: &mut String) {
     let (days, second) = (i64::from(seconds / 86_400), seconds % 86_400);
     // Years of 365.2425 days that begin in March, so that the leap day comes last.
     let shifted = days + 719_468;

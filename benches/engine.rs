@@ -1,0 +1,153 @@
+//! What reading a zone and answering from it costs, step by step: `cargo bench --bench engine [-- NAMES]`.
+//!
+//! A plain harness: each step is run several times and the median is told, as CPU time of this thread in nanoseconds for
+//! each record or query. How it compares with other servers, over sockets, is what `scripts/bench` measures.
+
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use understudy::door::{Candidate, Proposal};
+use understudy::gate::{Finding, id};
+use understudy::name::Name;
+use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
+use understudy::serving::regions::Regions;
+use understudy::serving::respond::{Asker, Transport};
+use understudy::serving::{Routing, Serving, Settings};
+use understudy::snapshot::Snapshot;
+use understudy::snapshot::compile::Shape;
+use understudy::snapshot::emit::HEADER;
+use understudy::snapshot::sought::{HashKey, Sought};
+use understudy::time::Timestamp;
+use understudy::zone::check::{Limits, check};
+use understudy::zone::diff::diff;
+use understudy::zone::reader::{self, Source, Sources};
+use understudy::zone::rrsets::Zone;
+use understudy::zone::text::ZoneText;
+
+#[path = "../tests/support/mix.rs"]
+mod mix;
+
+/// How often each step is run.
+const ROUNDS: usize = 5;
+/// Queries in a round.
+const QUERIES: usize = 100_000;
+
+fn main() {
+    // `cargo bench` hands on options of its own.
+    let names = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(100_000);
+    let mix = mix::Mix::of(names);
+    let origin = Name::absolute(mix::ORIGIN).unwrap();
+    let text = read(&origin, &mix.text(1));
+    let records = text.records.len();
+    println!("{names} names, {records} records, {} octets of text; median of {ROUNDS}", mix.text(1).len());
+
+    let octets: Arc<[u8]> = mix.text(1).into_bytes().into();
+    step("parse", records, || read_octets(&origin, Arc::clone(&octets)));
+    step("sort and pack", records, || Zone::new(Some(&text), None));
+    let mut zone = Zone::new(Some(&text), None).unwrap();
+    step("check", records, || check(&zone, &Limits::default()));
+    zone.settle();
+    let shape = Shape { key: HashKey::new(*b"a key for bench!"), negative_ttl: None, max_ttl: None };
+    step("compile", records, || Snapshot::compile(&zone, shape).unwrap());
+    step("digest", records, || zone.clone().digest());
+    let other = Zone::new(Some(&read(&origin, &mix.text(2))), None).unwrap();
+    step("diff", records, || diff(&zone, &other).count());
+
+    let empty = Arc::new(Serving::empty(0, shape.key, Settings::default(), Regions::default()));
+    let serving = publish(&empty, &zone, shape);
+    let next = content(&other, shape);
+    step("verify an edit", records, || candidate(&serving, &next).verify(&[]).unwrap().findings().len());
+
+    let queries: Vec<Vec<u8>> = mix.queries(QUERIES);
+    let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport: Transport::Udp, now: Timestamp(0) };
+    let mut out = vec![0; 4096];
+    step("answer, one by one", QUERIES, || {
+        queries.iter().map(|query| serving.respond(query, &asker, &mut out).unwrap()).sum::<usize>()
+    });
+    let mut names: Vec<Sought> = (0..TOGETHER).map(|_| Sought::default()).collect();
+    step("answer, together", QUERIES, || {
+        queries.chunks(TOGETHER).map(|batch| together(&serving, batch, &mut names, &asker, &mut out)).sum::<usize>()
+    });
+    step("hash alone", QUERIES, || queries.iter().filter(|query| names[0].set(shape.key, &query[HEADER..])).count());
+}
+
+fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &Asker, out: &mut [u8]) -> usize {
+    let mut ahead = Ahead::of(serving);
+    for (query, sought) in batch.iter().zip(&mut *names) {
+        ahead.add(query, asker.source, sought);
+    }
+    black_box(ahead.look(names));
+    batch.iter().zip(names).map(|(query, sought)| serving.respond_to(query, sought, asker, out).unwrap()).sum()
+}
+
+/// Runs a step, and says what it cost.
+fn step<T>(what: &str, count: usize, mut work: impl FnMut() -> T) {
+    let mut times: Vec<Duration> = (0..ROUNDS)
+        .map(|_| {
+            let start = cpu_time();
+            let made = black_box(work());
+            let spent = cpu_time() - start;
+            drop(made);
+            spent
+        })
+        .collect();
+    times.sort_unstable();
+    let median = times[ROUNDS / 2].as_secs_f64();
+    println!(
+        "{what:20} {:9.1} ns each {:9.3} s {:9.2} M/s",
+        median * 1e9 / count as f64,
+        median,
+        count as f64 / median / 1e6
+    );
+}
+
+/// The CPU time that this thread has used.
+fn cpu_time() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
+    let microseconds = [usage.user_time(), usage.system_time()].map(|time| time.num_microseconds() as u64);
+    Duration::from_micros(microseconds.iter().sum())
+}
+
+/// Nothing is included.
+struct NoSources;
+
+impl Sources for NoSources {
+    fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+        Err(format!("{path}: there are no other files here"))
+    }
+}
+
+fn read(origin: &Name, text: &str) -> ZoneText {
+    read_octets(origin, text.as_bytes().into())
+}
+
+fn read_octets(origin: &Name, octets: Arc<[u8]>) -> ZoneText {
+    let source = Source { path: "bench.zone".into(), octets };
+    reader::read(origin, source, &mut NoSources).into_text().unwrap()
+}
+
+fn content(zone: &Zone, shape: Shape) -> Arc<Content> {
+    let snapshot = Arc::new(Snapshot::compile(zone, shape).unwrap());
+    let site = SiteContent { name: "only".into(), zone: Arc::new(zone.clone()), snapshot, signatures: None };
+    let origin = zone.origin().to_name();
+    Arc::new(Content { origin, sites: vec![site], policy: Policy::default(), epoch: 0 })
+}
+
+fn candidate(before: &Arc<Serving>, content: &Arc<Content>) -> Candidate {
+    let proposal = Proposal {
+        content: Arc::clone(content),
+        routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
+        loads: Finding::pass(id::LOADS, content.origin.as_ref(), "read without an error"),
+        restored: None,
+    };
+    Candidate::new(Arc::clone(before), vec![proposal], Timestamp(0))
+}
+
+fn publish(before: &Arc<Serving>, zone: &Zone, shape: Shape) -> Arc<Serving> {
+    Arc::clone(candidate(before, &content(zone, shape)).verify(&[]).unwrap().serving())
+}

@@ -1,0 +1,249 @@
+//! What a query costs here, at other servers, and at least: `scripts/bench`, or `cargo bench --bench peers -- --help`.
+//!
+//! All servers of a zone run at once on loopback, pinned to the last processor, and one at a time is asked. A *burst* is
+//! queued while the server stands still (SIGSTOP), then it works through it: what is measured is the cost of queries
+//! alone, without contention and without a wake-up for each packet. CPU time is the scheduler's own, of the whole process
+//! tree. Each round visits every server; ratios are taken within a round, where the machine's noise hits all alike.
+//!
+//! The floor is a server that sends packets back with the QR bit set: the price of the system calls.
+
+mod echo;
+mod process;
+mod servers;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use process::Process;
+use servers::Server;
+
+#[path = "../../tests/support/mix.rs"]
+mod mix;
+
+/// Queries in a burst.
+const BURST: usize = 150;
+/// Bursts in a round that count, and others in front that warm up.
+const BURSTS: (usize, usize) = (200, 40);
+/// Sockets that queries come from.
+const SOCKETS: usize = 16;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const HELP: &str = "\
+scripts/bench [--names 1000,100000,1000000] [--rounds 7] [--servers understudy,floor,gdnsd,nsd,knot]
+    [--edns] [--no-reload]
+Servers that are not installed are left out. Needs two processors, better idle ones.";
+
+struct Order {
+    names: Vec<usize>,
+    rounds: usize,
+    servers: Vec<String>,
+    edns: bool,
+    reload: bool,
+}
+
+impl Order {
+    fn from_words(mut words: impl Iterator<Item = String>) -> Order {
+        let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let mut order = Order {
+            names: vec![1000, 100_000],
+            rounds: 7,
+            servers: list("understudy,floor,gdnsd,nsd,knot"),
+            edns: false,
+            reload: true,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+            match word.as_str() {
+                "--names" => order.names = list(&value()).iter().map(|n| n.parse().expect("a number")).collect(),
+                "--rounds" => order.rounds = value().parse().expect("a number"),
+                "--servers" => order.servers = list(&value()),
+                "--edns" => order.edns = true,
+                "--no-reload" => order.reload = false,
+                // Cargo's own.
+                "--bench" => {}
+                _ => {
+                    println!("{HELP}");
+                    std::process::exit(2);
+                }
+            }
+        }
+        order
+    }
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1).peekable();
+    if words.next_if(|word| word == "--echo").is_some() {
+        echo::serve(words.next().and_then(|address| address.parse().ok()).expect("an address"));
+    }
+    let order = Order::from_words(words);
+    order.names.iter().for_each(|names| compare(*names, &order));
+}
+
+/// One server and what was measured of it.
+struct Subject {
+    server: Server,
+    process: Process,
+    load: Duration,
+    load_cpu: Duration,
+    megabytes: f64,
+    /// Microseconds of CPU a query, by round.
+    costs: Vec<f64>,
+    /// Of all queries.
+    lost: usize,
+}
+
+fn compare(names: usize, order: &Order) {
+    let mix = mix::Mix::of(names);
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut queries = mix.queries(50_000.min(names * 50).max(5000));
+    if order.edns {
+        queries.iter_mut().for_each(add_opt);
+    }
+    let zone = dir.path().join("zone");
+    std::fs::write(&zone, mix.text(1)).expect("the zone is written");
+    let mut subjects: Vec<Subject> = order.servers.iter().filter_map(|name| start(name, dir.path(), &zone)).collect();
+    for round in 0..order.rounds {
+        for subject in &mut subjects {
+            subject.measure(&queries, round);
+        }
+    }
+    println!("\n{names} names, {} rounds, EDNS {}; medians", order.rounds, if order.edns { "on" } else { "off" });
+    println!(
+        "{:12}{:>9}{:>9}{:>9}{:>8}{:>9}{:>9}{:>8}",
+        "server", "us/query", "x floor", "x gdnsd", "lost", "load s", "CPU s", "MB"
+    );
+    for subject in &subjects {
+        let against = |name: &str| {
+            let other = subjects.iter().find(|other| other.server.name == name)?;
+            Some(median(subject.costs.iter().zip(&other.costs).map(|(own, other)| own / other).collect()))
+        };
+        let shown = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
+        println!(
+            "{:12}{:9.2}{:>9}{:>9}{:8}{:9.2}{:9.2}{:8.1}",
+            subject.server.name,
+            median(subject.costs.clone()),
+            shown(against("floor")),
+            shown(against("gdnsd")),
+            subject.lost,
+            subject.load.as_secs_f64(),
+            subject.load_cpu.as_secs_f64(),
+            subject.megabytes
+        );
+    }
+    if order.reload {
+        println!("{:12}{:>9}{:>9}{:>9}", "reload", "s", "CPU s", "peak MB");
+        let text = mix.text(2);
+        subjects.iter_mut().filter(|subject| subject.server.reload.is_some()).for_each(|subject| subject.reload(&text));
+    }
+}
+
+fn start(name: &str, dir: &Path, zone: &Path) -> Option<Subject> {
+    let own: PathBuf = dir.join(name);
+    let server = Server::prepare(name, &own, zone)?;
+    let begun = Instant::now();
+    let process = Process::start(&server.command, &own);
+    while serial(server.address).is_none() {
+        assert!(begun.elapsed() < PATIENCE && process.is_running(), "{name} does not answer: see {}", own.display());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let (load, load_cpu) = (begun.elapsed(), process.cpu());
+    std::thread::sleep(Duration::from_millis(300));
+    let megabytes = process.megabytes();
+    Some(Subject { server, process, load, load_cpu, megabytes, costs: Vec::new(), lost: 0 })
+}
+
+impl Subject {
+    fn measure(&mut self, queries: &[Vec<u8>], round: usize) {
+        let sockets: Vec<UdpSocket> = (0..SOCKETS).map(|_| connected(self.server.address)).collect();
+        let mut next = (round * 7919 * BURST) % queries.len();
+        let mut take = || {
+            next = (next + 1) % queries.len();
+            &queries[next][..]
+        };
+        let (counted, warming) = BURSTS;
+        for _ in 0..warming {
+            self.burst(&sockets, &mut take);
+        }
+        let before = self.process.cpu();
+        let answered: usize = (0..counted).map(|_| self.burst(&sockets, &mut take)).sum();
+        let spent = self.process.cpu() - before;
+        self.lost += counted * BURST - answered;
+        self.costs.push(spent.as_secs_f64() * 1e6 / answered.max(1) as f64);
+    }
+
+    /// Queues queries while the server stands still, lets it go on, and waits for the answers; how many came.
+    fn burst<'q>(&self, sockets: &[UdpSocket], take: &mut impl FnMut() -> &'q [u8]) -> usize {
+        self.process.stand_still();
+        for number in 0..BURST {
+            let _ = sockets[number % SOCKETS].send(take());
+        }
+        self.process.go_on();
+        let (mut answered, mut buffer) = (0, [0; 4096]);
+        for number in 0..BURST {
+            answered += usize::from(sockets[number % SOCKETS].recv(&mut buffer).is_ok());
+        }
+        answered
+    }
+
+    /// Gives the server another zone; how long until it is served, and how much memory that took.
+    fn reload(&mut self, text: &str) {
+        let zone = &self.server.zone;
+        let beside = zone.with_extension("new");
+        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, zone)).expect("the zone is written");
+        let (begun, cpu) = (Instant::now(), self.process.cpu());
+        self.server.ask_to_reload(&self.process);
+        let mut peak: f64 = 0.0;
+        while serial(self.server.address) != Some(2) {
+            peak = peak.max(self.process.megabytes());
+            assert!(begun.elapsed() < PATIENCE, "{} does not reload", self.server.name);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        println!(
+            "{:12}{:9.2}{:9.2}{:9.1}",
+            self.server.name,
+            begun.elapsed().as_secs_f64(),
+            (self.process.cpu() - cpu).as_secs_f64(),
+            peak
+        );
+    }
+}
+
+fn connected(address: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(address).expect("loopback is there");
+    socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a time-out is set");
+    socket
+}
+
+/// The serial that the server tells; 0 if it echoes.
+fn serial(address: SocketAddr) -> Option<u32> {
+    let socket = connected(address);
+    let query = mix::query(1, mix::ORIGIN, 6);
+    socket.send(&query).ok()?;
+    let mut answer = [0; 4096];
+    let len = socket.recv(&mut answer).ok()?;
+    let answer = &answer[..len];
+    match (answer[3] & 0x0F, answer[7]) {
+        _ if len == query.len() => Some(0),
+        // The answer's first record, its owner a pointer: the numbers end the data.
+        (0, 1..) => {
+            let record = &answer[query.len()..];
+            let data_len = usize::from(u16::from_be_bytes([record[10], record[11]]));
+            let numbers = &record[12..12 + data_len][data_len - 20..];
+            Some(u32::from_be_bytes([numbers[0], numbers[1], numbers[2], numbers[3]]))
+        }
+        _ => None,
+    }
+}
+
+fn add_opt(query: &mut Vec<u8>) {
+    query[11] = 1;
+    query.extend_from_slice(&[0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}

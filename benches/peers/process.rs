@@ -1,0 +1,108 @@
+//! A server's process and all that it started: what they use, and having them stand still.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A server that runs; it ends when this is dropped.
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts a command on the last processor, its output in `dir`.
+    pub fn start(command: &[String], dir: &Path) -> Process {
+        let last = std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
+        let output = File::create(dir.join("output")).expect("a file for the output");
+        let child = Command::new("taskset")
+            .args(["-c", &last.to_string()])
+            .args(command)
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("a file for the output"))
+            .stderr(output)
+            .process_group(0)
+            .spawn()
+            .expect("taskset is installed");
+        Process { child }
+    }
+
+    /// The process's id.
+    pub fn id(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&self) -> bool {
+        self.tree().len() > 1
+            || fs::read_to_string(format!("/proc/{}/stat", self.id())).is_ok_and(|s| !s.contains(") Z"))
+    }
+
+    /// Its id and those of all that descend from it.
+    fn tree(&self) -> Vec<Pid> {
+        let mut found = vec![self.id()];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).copied() {
+            at += 1;
+            for task in entries(&format!("/proc/{parent}/task")) {
+                let children = fs::read_to_string(format!("{task}/children")).unwrap_or_default();
+                found.extend(children.split_whitespace().filter_map(|id| id.parse().ok()).map(Pid::from_raw));
+            }
+        }
+        found
+    }
+
+    /// The CPU time of all threads that there are now.
+    pub fn cpu(&self) -> Duration {
+        let tasks = self.tree().into_iter().flat_map(|id| entries(&format!("/proc/{id}/task")));
+        let nanoseconds = tasks.filter_map(|task| {
+            fs::read_to_string(format!("{task}/schedstat")).ok()?.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(nanoseconds.sum())
+    }
+
+    /// The memory that it alone is to blame for (PSS), in megabytes.
+    pub fn megabytes(&self) -> f64 {
+        let kilobytes = self.tree().into_iter().filter_map(|id| {
+            let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+            rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?.split_whitespace().next()?.parse::<f64>().ok()
+        });
+        kilobytes.sum::<f64>() / 1024.0
+    }
+
+    /// Keeps it from running.
+    pub fn stand_still(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets it run again.
+    pub fn go_on(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        for id in self.tree() {
+            let _ = kill(id, signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGCONT);
+        self.signal(Signal::SIGTERM);
+        std::thread::sleep(Duration::from_millis(200));
+        self.signal(Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}
+
+fn entries(dir: &str) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().display().to_string()).collect()
+}

@@ -1,0 +1,88 @@
+//! Many queries looked up side by side, so that they wait for memory together and not one after the other.
+//!
+//! Over a million names every look into table or arena misses the cache, and within one lookup each look needs the one
+//! before. Those of different queries do not: taken in turns, in loops so short that the processor has many of them
+//! under way, all take about as long as one. The answers are then put together one by one, as ever; nothing that is
+//! found here decides about them.
+
+use std::net::IpAddr;
+
+use super::Serving;
+use crate::net::ClientNet;
+use crate::snapshot::Snapshot;
+use crate::snapshot::emit::HEADER;
+use crate::snapshot::sought::Sought;
+
+/// How many queries are looked up together at the most.
+pub const TOGETHER: usize = 32;
+/// A name, what it leads to (the target of an alias, or the name above it) and what that leads to (a wildcard): further
+/// looks are rare.
+const TURNS: usize = 3;
+
+/// The lookups of a batch under way.
+pub struct Ahead<'s> {
+    serving: &'s Serving,
+    walks: [Option<Walk<'s>>; TOGETHER],
+    count: usize,
+}
+
+/// A lookup under way.
+#[derive(Clone, Copy)]
+struct Walk<'s> {
+    snapshot: &'s Snapshot,
+    /// Of the name to look at next; none when there is nothing more to look at.
+    hash: Option<u64>,
+    node: Option<u32>,
+    /// How many labels above the query's name the name to look at is.
+    skip: usize,
+}
+
+impl<'s> Ahead<'s> {
+    /// For a batch that is answered from `serving`.
+    pub fn of(serving: &'s Serving) -> Ahead<'s> {
+        Ahead { serving, walks: [None; TOGETHER], count: 0 }
+    }
+
+    /// Adds a query; `sought` becomes the name that it asks for, for [`Serving::respond_to`] to go on with. Returns the
+    /// number of the zone that the name is in, if any.
+    pub fn add(&mut self, packet: &[u8], source: IpAddr, sought: &mut Sought) -> Option<usize> {
+        let named = sought.set(self.serving.key, packet.get(HEADER..).unwrap_or_default());
+        let walk = self.walks.get_mut(self.count)?;
+        self.count += 1;
+        let number = if named { self.serving.directory.find_index(&self.serving.zones, sought, 0) } else { None };
+        *walk = number.map(|number| {
+            let region = self.serving.regions.of(ClientNet::from_source(source));
+            let snapshot = self.serving.zones[number].snapshot(region);
+            Walk { snapshot, hash: Some(sought.hash_above(0)), node: None, skip: 0 }
+        });
+        number
+    }
+
+    /// Looks at what the answers will need; `names` are those of [`Ahead::add`], in the same order. Returns a number of
+    /// no meaning, which the looks are made for: whoever throws it away unseen may save them, too.
+    pub fn look(mut self, names: &[Sought]) -> u32 {
+        let mut seen = 0u32;
+        for _ in 0..TURNS {
+            for walk in self.walks[..self.count].iter().flatten() {
+                seen ^= walk.hash.map_or(0, |hash| walk.snapshot.touch_slot(hash));
+            }
+            for walk in self.walks[..self.count].iter_mut().flatten() {
+                walk.node = walk.hash.and_then(|hash| walk.snapshot.node_under(hash));
+            }
+            for walk in self.walks[..self.count].iter().flatten() {
+                seen ^= walk.node.map_or(0, |node| walk.snapshot.touch_node(node).into());
+            }
+            let mut is_over = true;
+            for (walk, sought) in self.walks[..self.count].iter_mut().zip(names) {
+                let Some(walk) = walk.as_mut().filter(|walk| walk.hash.is_some()) else { continue };
+                walk.hash = walk.snapshot.hash_after(walk.node, sought, walk.skip);
+                walk.skip += usize::from(walk.node.is_none());
+                is_over &= walk.hash.is_none();
+            }
+            if is_over {
+                break;
+            }
+        }
+        seen
+    }
+}

@@ -1,0 +1,113 @@
+//! Answering allocates nothing: not one by one, not in batches, whatever is asked.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+
+use understudy::name::Name;
+use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::respond::{Asker, Transport};
+use understudy::snapshot::sought::Sought;
+use understudy::time::Timestamp;
+
+#[path = "support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use support::{engine, mix};
+
+/// The system's allocator, counting what the thread at hand takes.
+struct Counting;
+
+thread_local! {
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all is left to the system's allocator; a counter of the thread's own is all that is added, and it needs no
+// memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        TAKEN.set(TAKEN.get() + 1);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often memory is taken while `work` is done.
+fn taken<T>(work: impl FnOnce() -> T) -> usize {
+    let before = TAKEN.get();
+    black_box(work());
+    TAKEN.get() - before
+}
+
+/// Names that lead through aliases of both kinds, next to those that the mix has.
+const ODD: &str = "
+loop CNAME loop
+chain CNAME chain2
+chain2 CNAME chain3
+chain3 CNAME www
+www A 192.0.2.80
+tree DNAME bench.test.
+* TXT \"any\"
+";
+
+#[test]
+fn an_answer_allocates_nothing() {
+    assert_eq!(taken(|| vec![0u8; 10]), 1, "the allocator counts");
+    let mix = mix::Mix::of(2000);
+    let origin = Name::absolute(mix::ORIGIN).unwrap();
+    let zone = mix.text(1) + ODD;
+    let serving = engine::serve([(&origin, zone.as_str())]);
+    let mut queries = mix.queries(2000);
+    let odd = ["loop", "chain", "x.tree", "www.y.tree", "nothing.here", "outside"];
+    for (id, name) in odd.iter().enumerate() {
+        let name = if *name == "outside" { "example.net".to_owned() } else { format!("{name}.{}", mix::ORIGIN) };
+        queries.extend([1, 5, 16, 43, 255].map(|rtype| mix::query(id as u16, &name, rtype)));
+    }
+    // With an OPT record; and what is no query at all.
+    let opt = [0, 0, 41, 4, 208, 0, 0, 128, 0, 0, 0];
+    let with_edns: Vec<Vec<u8>> = queries
+        .iter()
+        .map(|query| {
+            let mut query = [&query[..], &opt].concat();
+            query[11] = 1;
+            query
+        })
+        .collect();
+    queries.extend(with_edns);
+    queries.extend([vec![], vec![0; 12], vec![0xFF; 100], mix::query(1, mix::ORIGIN, 251)]);
+
+    let mut out = vec![0; 65_535];
+    let mut names: Vec<Sought> = (0..TOGETHER).map(|_| Sought::default()).collect();
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
+        for query in &queries {
+            assert_eq!(taken(|| serving.respond(query, &asker, &mut out)), 0, "{query:?}");
+        }
+        for batch in queries.chunks(TOGETHER) {
+            let look = || {
+                let mut ahead = Ahead::of(&serving);
+                for (query, sought) in batch.iter().zip(&mut names) {
+                    ahead.add(query, asker.source, sought);
+                }
+                black_box(ahead.look(&names));
+            };
+            assert_eq!(taken(look), 0);
+            for (query, sought) in batch.iter().zip(&mut names) {
+                let alone = serving.respond(query, &asker, &mut out).map(|length| out[..length].to_vec());
+                let (mut length, mut count) = (None, 0);
+                count += taken(|| length = serving.respond_to(query, sought, &asker, &mut out));
+                assert_eq!((count, length.map(|length| out[..length].to_vec())), (0, alone), "{query:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Fuzz bodies: what must be true whatever octets come in. Stable tests run them over a corpus and seeded mutations of
+//! it; `examples/fuzz.rs` runs as many as wanted; a fuzzer may call them with what it makes up.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use hickory_proto::op::Message as HickoryMessage;
+use understudy::name::{Name, NameRef};
+use understudy::rr::RrType;
+use understudy::serving::Serving;
+use understudy::serving::respond::{Asker, Transport};
+use understudy::time::Timestamp;
+use understudy::zone::check::{Limits, check};
+use understudy::zone::reader::{self, Source, Sources};
+use understudy::zone::rrsets::Zone;
+
+use super::generate::{self, Rng};
+use super::message;
+use super::sign::{METHODS, Signer};
+
+/// Nothing is included.
+struct NoSources;
+
+impl Sources for NoSources {
+    fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+        Err(format!("{path}: there are no other files here"))
+    }
+}
+
+/// Zone text in: it is read to an end, and checked to an end where there is a zone.
+pub fn zone_text(octets: &[u8]) {
+    let origin = Name::absolute("fuzz.test.").unwrap();
+    let reading = reader::read(&origin, Source { path: "fuzz".into(), octets: octets.into() }, &mut NoSources);
+    if let Ok(text) = reading.into_text()
+        && let Some(zone) = Zone::new(Some(&text), None)
+    {
+        let _ = check(&zone, &Limits::default());
+    }
+}
+
+/// A packet in, over each transport: an answer, if there is one, is a message that a strict reader takes, to this very
+/// question, and no longer than the client takes.
+pub fn packet(serving: &Serving, octets: &[u8], out: &mut [u8]) -> Result<(), String> {
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
+        match serving.respond(octets, &asker, out) {
+            Some(length) => {
+                answer(octets, &out[..length], transport)
+                    .map_err(|why| format!("{transport:?}: {why}: {:?}", &out[..length]))?;
+            }
+            None if octets.len() < 12 || octets[2] & 0x80 != 0 => {}
+            None => return Err(format!("{transport:?}: silence")),
+        }
+    }
+    Ok(())
+}
+
+/// An answer out.
+pub fn answer(query: &[u8], octets: &[u8], transport: Transport) -> Result<(), String> {
+    let read = message::read(octets).map_err(|error| error.to_string())?;
+    HickoryMessage::from_vec(octets).map_err(|error| format!("hickory-proto: {error}"))?;
+    let wrong = |what: &str| Err(what.to_owned());
+    if octets[..2] != query[..2] {
+        return wrong("another id");
+    }
+    if octets[2] & 0x79 | 0x80 != query[2] & 0x79 | 0x80 || octets[2] & 0x80 == 0 {
+        return wrong("another opcode or RD, or no answer");
+    }
+    if let [question] = &read.questions[..] {
+        let end = 12 + question.name.as_ref().len() + 4;
+        if octets[..end.min(octets.len())][12..] != query[12..end.min(query.len())] {
+            return wrong("another question");
+        }
+    } else if !read.questions.is_empty() {
+        return wrong("more than one question");
+    }
+    // What the client takes is told by its OPT record; the greatest such number bounds any answer.
+    let limit = if transport == Transport::Udp { 1232 } else { 65_535 };
+    if octets.len() > limit {
+        return wrong("too long");
+    }
+    if transport == Transport::Udp && read.edns.is_none() && octets.len() > 512 {
+        return wrong("more than 512 octets without EDNS");
+    }
+    if read.flags.tc() && transport != Transport::Udp {
+        return wrong("TC over a stream");
+    }
+    let records = read.answers.len() + read.authorities.len() + read.additionals.len();
+    if records > 0 && read.questions.is_empty() {
+        return wrong("records without a question");
+    }
+    Ok(())
+}
+
+/// Zones to ask about and queries to begin with, from a seed.
+pub struct Corpus {
+    pub serving: Arc<Serving>,
+    pub packets: Vec<Vec<u8>>,
+    pub texts: Vec<Vec<u8>>,
+}
+
+impl Corpus {
+    /// Some generated zones, most of them signed, each in another way.
+    pub fn new() -> Corpus {
+        let zones: Vec<generate::Zone> =
+            (0..8).flat_map(|seed| generate::zones(seed, 24)).filter(|zone| !zone.below_dname).collect();
+        let signer = Signer::new();
+        let sign = |(number, zone): (usize, &generate::Zone)| match number % 4 {
+            3 => zone.text.clone(),
+            _ => signer.sign(&zone.origin, &zone.text, METHODS[number % METHODS.len()]),
+        };
+        let served: Vec<String> = zones.iter().enumerate().map(sign).collect();
+        let mut packets = Vec::new();
+        for (number, zone) in zones.iter().enumerate() {
+            for (index, question) in generate::questions(zone, number as u64 + 5, 60).into_iter().enumerate() {
+                let mut query = message::query(7, question.name.as_ref(), question.qtype, false, question.payload);
+                if question.payload.is_some() && index % 2 == 0 {
+                    let flags = query.len() - 4;
+                    query[flags] |= 0x80;
+                }
+                packets.push(query);
+            }
+        }
+        packets.extend(odd_packets(zones[0].origin.as_ref()));
+        let texts = zones.iter().map(|zone| zone.text.clone().into_bytes()).collect();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        let all = zones.iter().zip(&served).map(|(zone, text)| (&zone.origin, &**text));
+        Corpus { serving: super::engine::serve_at(all, Timestamp(now as i64)), packets, texts }
+    }
+
+    /// A packet of the corpus, changed in some places.
+    pub fn mutated_packet(&self, rng: &mut Rng) -> Vec<u8> {
+        let mut octets = rng.pick(&self.packets).clone();
+        mutate(rng, &mut octets, &self.packets);
+        octets
+    }
+
+    /// A zone text of the corpus, changed in some places.
+    pub fn mutated_text(&self, rng: &mut Rng) -> Vec<u8> {
+        let mut octets = rng.pick(&self.texts).clone();
+        octets.truncate(2048);
+        mutate(rng, &mut octets, &self.texts);
+        octets
+    }
+}
+
+/// Packets that no client sends by accident.
+fn odd_packets(origin: NameRef<'_>) -> Vec<Vec<u8>> {
+    let query = |qtype| message::query(7, origin, qtype, true, Some(512));
+    let mut packets: Vec<Vec<u8>> = (0..=260).map(|qtype| query(RrType(qtype))).collect();
+    for opcode in 0..16 {
+        let mut packet = query(RrType::SOA);
+        packet[2] = opcode << 3;
+        packets.push(packet);
+    }
+    for count in 0..8 {
+        let mut packet = query(RrType::SOA);
+        packet[4 + count] ^= 1;
+        packets.push(packet);
+    }
+    let mut options = query(RrType::SOA);
+    let length = options.len();
+    options[length - 1] = 12;
+    options.extend_from_slice(&[0, 10, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
+    packets.push(options);
+    let labels: Vec<u8> = [1, b'a'].repeat(127).into_iter().chain([0, 0, 1, 0, 1]).collect();
+    packets.push([&[0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &labels].concat());
+    packets
+}
+
+/// Changes some octets: other ones, bits, cuts, repeats, pieces of others.
+pub fn mutate(rng: &mut Rng, octets: &mut Vec<u8>, others: &[Vec<u8>]) {
+    for _ in 0..1 + rng.below(4) {
+        if octets.is_empty() {
+            octets.push(rng.next() as u8);
+        }
+        let at = rng.below(octets.len());
+        match rng.below(10) {
+            0..3 => octets[at] = rng.next() as u8,
+            3..5 => octets[at] ^= 1 << rng.below(8),
+            5 => octets[at] = *rng.pick(&[0, 1, 63, 64, 127, 128, 192, 255, b'*', b'.', b'\\', b'"', b'(']),
+            6 => octets.truncate(at),
+            7 => octets.insert(at, rng.next() as u8),
+            8 => {
+                let end = (at + 1 + rng.below(16)).min(octets.len());
+                let piece = octets[at..end].to_vec();
+                octets.splice(at..at, piece);
+            }
+            _ => {
+                let other = rng.pick(others);
+                let from = rng.below(other.len());
+                let end = (from + 1 + rng.below(24)).min(other.len());
+                octets.splice(at..at, other[from..end].iter().copied());
+            }
+        }
+    }
+}
