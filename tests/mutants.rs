@@ -155,8 +155,9 @@ const MUTANTS: &[Mutant] = &[
 /// The crates that the core may name; `layers.rs` holds it to them.
 const CRATES: [&str; 7] = ["foldhash", "ring", "serde", "sha1", "sha2", "siphasher", "thiserror"];
 /// Modules of the vocabulary and the core that the test needs.
-const MODULES: [&str; 12] =
-    ["digest", "door", "evidence", "gate", "name", "net", "rr", "serial", "serving", "snapshot", "time", "zone"];
+const MODULES: [&str; 13] = [
+    "count", "digest", "door", "evidence", "gate", "name", "net", "rr", "serial", "serving", "snapshot", "time", "zone",
+];
 /// Files of `tests/support/` that the test needs.
 const SUPPORT: [&str; 5] = ["compare", "corpus", "engine", "generate", "message"];
 
@@ -232,6 +233,7 @@ fn write_copy(root: &Path, copy: &Path) {
     let mut manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
     manifest.remove("dev-dependencies");
     manifest.remove("lints");
+    manifest.remove("bench");
     manifest["dependencies"].as_table_mut().unwrap().retain(|name, _| CRATES.contains(&name));
     // A workspace of its own, wherever the target directory is.
     manifest.insert("workspace".into(), toml::Table::new().into());
