@@ -10,7 +10,7 @@ fn any_packet_gets_an_answer_that_strict_readers_take() {
     let corpus = Corpus::new();
     let mut out = vec![0; 65_535];
     let mut rng = Rng::new(1);
-    let mutated = (0..150_000).map(|_| corpus.mutated_packet(&mut rng));
+    let mutated = (0..300_000).map(|_| corpus.mutated_packet(&mut rng));
     for packet in corpus.packets.iter().cloned().chain(mutated) {
         if let Err(why) = fuzz::packet(&corpus.serving, &packet, &mut out) {
             panic!("{why}\nthe packet: {packet:?}");

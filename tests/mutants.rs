@@ -129,8 +129,8 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "empty non-terminals do not exist",
         COMPILE,
-        "for ancestor in missing.iter().rev() {",
-        "for ancestor in missing.iter().rev().filter(|_| !SWITCH) {",
+        "for up in (1..=missing).rev() {",
+        "for up in (1..=missing).rev().filter(|_| !SWITCH) {",
     ),
     mutant(
         "what a delegation or a DNAME hides is served",

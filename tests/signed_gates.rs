@@ -7,17 +7,20 @@ use std::process::Command;
 use std::sync::Arc;
 
 use support::sign::{METHODS, Method, Signer};
+use support::{engine, message};
 use understudy::door::{Candidate, Proposal};
 use understudy::evidence::Verdict;
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
+use understudy::rr::RrType;
 use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
 use understudy::serving::regions::Regions;
+use understudy::serving::respond::Transport;
 use understudy::serving::{Routing, Serving, Settings};
 use understudy::snapshot::Snapshot;
 use understudy::snapshot::compile::Shape;
 use understudy::snapshot::sought::HashKey;
-use understudy::time::Timestamp;
+use understudy::time::{Timestamp, Ttl};
 use understudy::zone::reader::{self, Source, Sources};
 use understudy::zone::rrsets::Zone;
 use understudy::zone::signatures::Signatures;
@@ -61,10 +64,14 @@ fn now() -> Timestamp {
 
 /// Content with a site for each text.
 fn content(texts: &[&str], epoch: u64) -> Content {
+    capped(texts, epoch, None, None)
+}
+
+fn capped(texts: &[&str], epoch: u64, negative_ttl: Option<Ttl>, max_ttl: Option<Ttl>) -> Content {
     let key = HashKey::new([3; 16]);
     let site = |(number, text): (usize, &&str)| {
         let zone = zone(text);
-        let snapshot = Snapshot::compile(&zone, Shape { key, negative_ttl: None, max_ttl: None }).unwrap();
+        let snapshot = Snapshot::compile(&zone, Shape { key, negative_ttl, max_ttl }).unwrap();
         let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, None)));
         SiteContent { name: format!("site{number}"), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures }
     };
@@ -183,7 +190,7 @@ const ROWS: &[Row] = &[
         "a wrong number of labels",
         |s, m| set_field(&signed(s, m), "www.example.", "RRSIG A ", 6, |_| "1".into()),
         Verdict::Block,
-        "over a name of 1 labels",
+        "over a name of 1 label, not 2",
         false,
     ),
     (
@@ -287,7 +294,11 @@ fn peer_broken_chains_are_named() {
                 mix(&less, &whole),
                 [
                     "tells of TXT",
-                    if whole.contains("NSEC3") { "of no name in the zone" } else { "leads to alias.example." },
+                    if whole.contains("NSEC3") {
+                        "of no name in the zone"
+                    } else {
+                        "alias.example. NSEC: it tells of CNAME"
+                    },
                 ],
             ),
             (mix(&whole, ""), ["", "no NSEC"]),
@@ -311,19 +322,24 @@ fn peer_sites_signed_alike_may_be_moved_between_and_others_are_told_apart() {
     let method = METHODS[0];
     let here = signed(&signer, method);
     let sign = |text: String| signer.sign(&origin(), &text, method);
-    let there = sign(TEXT.replace("192.0.2.1\n", "198.51.100.1\n"));
+    let text = TEXT.replace(" 10 3600 ", " 11 3600 ");
+    let there = sign(text.replace("192.0.2.1\n", "198.51.100.1\n"));
     let alike = content(&[&here, &there], 1);
     let (_, served) = judge(None, alike.clone(), 0);
     let served = served.expect("a zone that is signed well");
-    let (findings, moved) = judge(Some(served.clone()), alike, 1);
-    assert!(moved.is_some(), "{findings:#?}");
-    assert_eq!(moved.unwrap().zone(origin().as_ref()).unwrap().serial.0, 10, "the signer's serial");
+    let (findings, moved) = judge(Some(served), alike.clone(), 1);
+    let moved = moved.unwrap_or_else(|| panic!("{findings:#?}"));
+    assert_eq!(moved.zone(origin().as_ref()).unwrap().serial.0, 11, "the signer's serial");
+    // The way back to the unchanged old file.
+    let (findings, back) = judge(Some(moved), alike, 0);
+    let found = finding(&findings, id::SERIAL);
+    assert!(back.is_none() && found.verdict == Verdict::Block && found.remedy.contains("above 11"), "{found:#?}");
 
-    let unsigned = TEXT.to_owned();
-    let other_key = Signer::new().sign(&origin(), TEXT, method);
+    let unsigned = text.clone();
+    let other_key = Signer::new().sign(&origin(), &text, method);
     for (there, why) in [
-        (sign(TEXT.to_owned() + "more.example. 300 IN A 192.0.2.3\n"), "more.example. A is at site1 only"),
-        (sign(TEXT.to_owned() + "www.example. 300 IN AAAA ::1\n"), "www.example. AAAA is at site1 only"),
+        (sign(text.clone() + "more.example. 300 IN A 192.0.2.3\n"), "more.example. A is at site1 only"),
+        (sign(text.clone() + "www.example. 300 IN AAAA ::1\n"), "www.example. AAAA is at site1 only"),
         (unsigned, "site0 is signed and site1 is not"),
         (other_key, "the DNSKEY sets of site0 and site1 differ"),
     ] {
@@ -367,4 +383,36 @@ fn peer_what_is_published_first_is_warned_of() {
     let (findings, served) = judge(None, content(&[&bad], 1), 0);
     assert!(served.is_some());
     assert_eq!(finding(&findings, id::SIGNATURES).verdict, Verdict::Warn);
+}
+
+#[test]
+fn peer_caps_lower_nothing_but_ttl_fields() {
+    let signer = Signer::new();
+    for method in METHODS {
+        let text = signed(&signer, *method);
+        let caps = (Ttl::new(7), Ttl::new(100));
+        let (_, served) = judge(None, capped(&[&text], 1, caps.0, caps.1), 0);
+        let served = served.unwrap();
+        for (name, qtype, ttl) in
+            [("www.example.", RrType::A, 100), ("nx.example.", RrType::A, 7), ("www.example.", RrType::MX, 7)]
+        {
+            let mut query = message::query(1, Name::absolute(name).unwrap().as_ref(), qtype, false, Some(4096));
+            let flags = query.len() - 4;
+            query[flags] |= 0x80;
+            let answer = message::read(&engine::ask(&served, &query, Transport::Tcp)).unwrap();
+            let records: Vec<_> = answer.answers.iter().chain(&answer.authorities).collect();
+            assert!(
+                records.len() >= 2 && records.iter().all(|record| record.ttl == ttl),
+                "{name} {qtype}: {records:?}"
+            );
+            let signatures = records.iter().filter(|record| record.rtype == RrType::RRSIG);
+            let original = signatures.map(|record| u32::from_be_bytes(record.rdata[4..8].try_into().unwrap()));
+            assert!(original.clone().count() > 0 && original.clone().all(|original| original >= 60), "{name} {qtype}");
+            assert!(
+                answer.answers.iter().chain(&answer.authorities).all(
+                    |record| record.rtype != RrType::SOA || record.rdata[record.rdata.len() - 4..] == [0, 0, 0, 60]
+                )
+            );
+        }
+    }
 }

@@ -25,7 +25,7 @@ const AT_LEAST: usize = 3_000;
 /// How many of them `delv` is asked.
 const DELVED: usize = 150;
 /// How many differences are shown for each resolver.
-const SHOWN: usize = 8;
+const SHOWN: usize = 5;
 
 /// Where the root is served, and where all else is: the address that the generated zones give their first server.
 const ROOT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

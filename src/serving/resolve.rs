@@ -81,10 +81,13 @@ impl<'s> View<'s> {
             if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
                 return done;
             }
+            if !sink.follow(spot, sought) {
+                return done;
+            }
             let Some(next) = self.zone(sought, rtype) else { return done };
             // Some validators take an answer from two zones for one zone's, and miss its signatures.
-            let mixes = !std::ptr::eq(zone, next.0) && (snapshot.is_signed() || next.1.is_signed());
-            if mixes && sink.wants_proofs() || !sink.follow(spot, sought) {
+            let mixes = snapshot.origin() != next.1.origin() && (snapshot.is_signed() || next.1.is_signed());
+            if mixes && sink.wants_proofs() {
                 return done;
             }
             (zone, snapshot) = next;

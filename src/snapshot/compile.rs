@@ -186,8 +186,11 @@ impl<'z> Compiler<'z> {
         Ok(())
     }
 
+    /// The TTL of an RRset. Proofs live no longer than the negative answers that they are for (RFC 9077 §3).
     fn capped(&self, set: Rrset<'_>) -> Ttl {
-        set.ttl.min(self.shape.max_ttl.unwrap_or(Ttl::MAX))
+        let proves = matches!(set.rtype, RrType::NSEC | RrType::NSEC3);
+        let negative = self.shape.negative_ttl.filter(|_| proves);
+        [self.shape.max_ttl, negative].into_iter().flatten().fold(set.ttl, Ttl::min)
     }
 
     /// Lays down an NSEC3 record in a node that no lookup finds.

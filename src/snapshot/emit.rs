@@ -265,7 +265,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
     }
 
     fn put_proof(&mut self, proof: Proof<'s>, sought: &Sought) {
-        let same = |known: &QueuedProof<'_>| std::ptr::eq(known.proof.set.body(), proof.set.body());
+        let same = |known: &QueuedProof<'_>| known.proof.set.body().as_ptr() == proof.set.body().as_ptr();
         if self.proofs.iter().flatten().any(same) {
             return;
         }

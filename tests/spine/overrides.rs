@@ -60,7 +60,8 @@ fn what_is_wrong_for_certain_cannot_be_overridden() {
     let digest = finding(&refused, "zone.loads")["digest"].as_str().unwrap().to_owned();
     for gate in ["zone.loads", "zone.serial", "plan.fresh"] {
         let done = home.cli(&format!("failover a.example --to pmtpa --override {gate}@{digest}"));
-        assert!(done.code == 2 && done.stderr.contains("cannot be overridden"), "{done:?}");
+        let told = done.json["failure"]["what"].as_str().unwrap_or_default();
+        assert!(done.code == 2 && told.contains("cannot be overridden"), "{done:?}");
     }
     assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams");
 }

@@ -13,9 +13,9 @@ impl Report for FailoverReport {
         // What is at the bottom is read first: the verdicts come behind what they judge.
         // Where nothing moves, what differs is an edit that a reload would take.
         if !self.diff.is_empty() && self.outcome != FailoverOutcome::NothingToDo {
-            text += match self.dry_run {
-                true => "\nRecords that would go (-) and come (+):\n",
-                false => "\nRecords that go (-) and come (+):\n",
+            text += match self.outcome {
+                FailoverOutcome::Done { .. } => "\nRecords that go (-) and come (+):\n",
+                _ => "\nRecords that would go (-) and come (+):\n",
             };
             self.diff.iter().for_each(|set| text += &diff(set));
             text.push('\n');
