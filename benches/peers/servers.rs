@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 
@@ -88,13 +88,20 @@ impl Server {
         Some(Server { name: name.into(), command: words(command), address, zone: zone_file, reload })
     }
 
-    /// Has it read the zone's file again.
+    /// Has it read the zone's file again; some commands end only when that is done, so nobody waits for them.
     pub fn ask_to_reload(&self, process: &Process) {
         match &self.reload {
             Some(Reload::Signal(signal)) => kill(process.id(), *signal).expect("it runs"),
             Some(Reload::Command(command)) => {
-                let done = Command::new(&command[0]).args(&command[1..]).output().expect("it is installed");
-                assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+                let mut asked = Command::new(&command[0])
+                    .args(&command[1..])
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .expect("it is installed");
+                std::thread::spawn(move || {
+                    let done = asked.wait().expect("it was started");
+                    assert!(done.success(), "the command to reload failed");
+                });
             }
             None => {}
         }
