@@ -339,7 +339,7 @@ fn lines(set: Rrset<'_>, side: Side<'_>, serial: Serial) -> Vec<String> {
         if let (RrType::SOA, Some(at)) = (set.rtype, rdata.len().checked_sub(20)) {
             rdata[at..at + 4].copy_from_slice(&serial.0.to_be_bytes());
         }
-        format!("{ttl} IN {} {}", set.rtype, rdata::write(set.rtype, &rdata, Some(side.site.zone.origin())))
+        format!("{ttl} IN {} {}", set.rtype, rdata::write(set.rtype, &rdata, None))
     };
     set.rdatas().map(line).collect()
 }
