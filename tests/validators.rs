@@ -24,6 +24,8 @@ const QUESTIONS: usize = 250;
 const AT_LEAST: usize = 3_000;
 /// How many of them `delv` is asked.
 const DELVED: usize = 150;
+/// How often a resolver is asked anew for what it does not take.
+const ATTEMPTS: usize = 6;
 /// How many differences are shown for each resolver.
 const SHOWN: usize = 5;
 
@@ -91,13 +93,14 @@ fn validate() {
         .collect();
     assert_eq!(delve(&signer, &zones, &asked), 0, "answers that delv does not take (above)");
 
-    // A resolver has failings of its own. What it does not take from us it is asked once more, anew; and what it does
-    // not take from Knot or NSD either is not our fault.
+    // A resolver has failings of its own, some of them now and then only (where TTLs are 0, say). What it does not take
+    // from us it is asked again, anew; and what it never takes, and not from Knot or NSD either, is not our fault.
     let resolvers = [Resolver::unbound, Resolver::bind, Resolver::knot];
     let all: Vec<&Asked> = asked.iter().collect();
     let mut refused = resolvers.map(|start| {
-        let refused = judge(&start(ROOT, &anchors), &all);
-        if refused.is_empty() { refused } else { judge(&start(ROOT, &anchors), &refused) }
+        (0..ATTEMPTS).fold(all.clone(), |refused, _| {
+            if refused.is_empty() { refused } else { judge(&start(ROOT, &anchors), &refused) }
+        })
     });
     drop(ours);
     let places = SERVERS.map(|address| address.replace(':', "@"));
