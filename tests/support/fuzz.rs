@@ -1,5 +1,5 @@
 //! Fuzz bodies: what must be true whatever octets come in. Stable tests run them over a corpus and seeded mutations of
-//! it; `examples/fuzz.rs` runs as many as wanted; a fuzzer may call them with what it makes up.
+//! it; `examples/fuzz.rs` runs as many as wanted; `fuzz/` has a fuzzer call them with what it makes up.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -18,6 +18,10 @@ use super::generate::{self, Rng};
 use super::message;
 use super::sign::{METHODS, Signer};
 
+#[allow(dead_code, reason = "the good rows alone are wanted")]
+#[path = "../reader_bind/rows.rs"]
+mod rows;
+
 /// Nothing is included.
 struct NoSources;
 
@@ -27,15 +31,46 @@ impl Sources for NoSources {
     }
 }
 
+/// The zone that texts are read as, where they do not name another one.
+pub fn origin() -> Name {
+    Name::absolute("fuzz.test.").unwrap()
+}
+
 /// Zone text in: it is read to an end, and checked to an end where there is a zone.
 pub fn zone_text(octets: &[u8]) {
-    let origin = Name::absolute("fuzz.test.").unwrap();
+    let origin = origin();
     let reading = reader::read(&origin, Source { path: "fuzz".into(), octets: octets.into() }, &mut NoSources);
     if let Ok(text) = reading.into_text()
         && let Some(zone) = Zone::new(Some(&text), None)
     {
         let _ = check(&zone, &Limits::default());
     }
+}
+
+/// How many names of a zone are asked about.
+const MOST_NAMES: usize = 64;
+
+/// Zone text in, answers out: where it can be served, whatever is asked about its names is answered as [`packet`] wants.
+pub fn served_text(octets: &[u8], out: &mut [u8]) -> Result<(), String> {
+    const TYPES: [RrType; 5] = [RrType::A, RrType::ANY, RrType::DS, RrType::NSEC, RrType::TXT];
+    let origin = origin();
+    let Some((zone, serving)) = super::engine::try_serve(&origin, octets) else { return Ok(()) };
+    let mut asked = None;
+    let owners = zone.rrsets().filter(|set| asked.replace(set.owner) != Some(set.owner)).take(MOST_NAMES);
+    for set in owners {
+        for name in [set.owner.to_name()].into_iter().chain(set.owner.child(b"nx").ok()) {
+            for (number, qtype) in TYPES.into_iter().chain([set.rtype]).enumerate() {
+                let payload = [None, Some(512), Some(4096)][number % 3];
+                let mut query = message::query(7, name.as_ref(), qtype, false, payload);
+                if payload.is_some() {
+                    let flags = query.len() - 4;
+                    query[flags] |= 0x80;
+                }
+                packet(&serving, &query, out).map_err(|why| format!("{name} {qtype}: {why}"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A packet in, over each transport: an answer, if there is one, is a message that a strict reader takes, to this very
@@ -122,7 +157,7 @@ impl Corpus {
             }
         }
         packets.extend(odd_packets(zones[0].origin.as_ref()));
-        let texts = zones.iter().map(|zone| zone.text.clone().into_bytes()).collect();
+        let texts = zone_texts(&zones);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
         let all = zones.iter().zip(&served).map(|(zone, text)| (&zone.origin, &**text));
         Corpus { serving: super::engine::serve_at(all, Timestamp(now as i64)), packets, texts }
@@ -138,10 +173,28 @@ impl Corpus {
     /// A zone text of the corpus, changed in some places.
     pub fn mutated_text(&self, rng: &mut Rng) -> Vec<u8> {
         let mut octets = rng.pick(&self.texts).clone();
-        octets.truncate(2048);
         mutate(rng, &mut octets, &self.texts);
         octets
     }
+}
+
+/// Zone texts with all that zones are made of: delegations, wildcards and aliases, and every type in every form.
+fn zone_texts(zones: &[generate::Zone]) -> Vec<Vec<u8>> {
+    const ODD: &str = include_str!("odd.zone");
+    const APEX: &str = "$TTL 300\n@ SOA ns1 h 1 3600 900 604800 300\n@ NS ns1\nns1 A 192.0.2.1\n";
+    let origin = origin().to_string();
+    let generated = zones.iter().map(|zone| {
+        let text = zone.text.replace(&zone.origin.to_string(), &origin);
+        // Short ones are changed in more of their parts.
+        let end = text.char_indices().filter(|(at, c)| *c == '\n' && *at < 2048).last().map_or(0, |(at, _)| at + 1);
+        text[..end].to_owned()
+    });
+    let rows = rows::GOOD.chunks(8).enumerate().map(|(chunk, rows)| {
+        let lines = rows.iter().enumerate().map(|(number, row)| format!("r{chunk}-{number} {row}\n"));
+        APEX.to_owned() + &lines.collect::<String>()
+    });
+    let odd = ODD.replace("@ORIGIN@", &origin).replace("@SIGNED@", &format!("1 13 2 {}", "AB".repeat(32)));
+    generated.chain(rows).chain([odd]).map(String::into_bytes).collect()
 }
 
 /// Packets that no client sends by accident.
