@@ -12,7 +12,7 @@ use understudy::serving::respond::{Asker, Transport};
 use understudy::time::Timestamp;
 use understudy::zone::check::{Limits, check};
 use understudy::zone::reader::{self, Source, Sources};
-use understudy::zone::rrsets::Zone;
+use understudy::zone::rrsets::{Rrset, Zone};
 
 use super::generate::{self, Rng};
 use super::message;
@@ -55,6 +55,11 @@ pub fn served_text(octets: &[u8], out: &mut [u8]) -> Result<(), String> {
     const TYPES: [RrType; 5] = [RrType::A, RrType::ANY, RrType::DS, RrType::NSEC, RrType::TXT];
     let origin = origin();
     let Some((zone, serving)) = super::engine::try_serve(&origin, octets) else { return Ok(()) };
+    // Data that is taken from a zone as it stands, and that readers of its type refuse, is no fault of the answer.
+    let plain = |set: Rrset<'_>| set.rdatas().all(|rdata| is_taken(&plain_answer(set, rdata)));
+    if !zone.rrsets().all(plain) {
+        return Ok(());
+    }
     let mut asked = None;
     let owners = zone.rrsets().filter(|set| asked.replace(set.owner) != Some(set.owner)).take(MOST_NAMES);
     for set in owners {
@@ -71,6 +76,19 @@ pub fn served_text(octets: &[u8], out: &mut [u8]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A message with one record of a zone, nothing in it compressed.
+fn plain_answer(set: Rrset<'_>, rdata: &[u8]) -> Vec<u8> {
+    let mut octets = vec![0, 7, 0x84, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    octets.extend_from_slice(set.owner.as_wire());
+    octets.extend([set.rtype.0, 1, 0, 300, rdata.len() as u16].map(u16::to_be_bytes).as_flattened());
+    octets.extend_from_slice(rdata);
+    octets
+}
+
+fn is_taken(octets: &[u8]) -> bool {
+    message::read(octets).is_ok() && HickoryMessage::from_vec(octets).is_ok()
 }
 
 /// A packet in, over each transport: an answer, if there is one, is a message that a strict reader takes, to this very
@@ -170,9 +188,12 @@ impl Corpus {
         octets
     }
 
-    /// A zone text of the corpus, changed in some places.
+    /// A zone text of the corpus, changed in some lines, or in some places and then seldom fit to be served.
     pub fn mutated_text(&self, rng: &mut Rng) -> Vec<u8> {
         let mut octets = rng.pick(&self.texts).clone();
+        if rng.chance(50) {
+            return mutate_lines(rng, &octets, &self.texts);
+        }
         mutate(rng, &mut octets, &self.texts);
         octets
     }
@@ -189,7 +210,7 @@ fn zone_texts(zones: &[generate::Zone]) -> Vec<Vec<u8>> {
         let end = text.char_indices().filter(|(at, c)| *c == '\n' && *at < 2048).last().map_or(0, |(at, _)| at + 1);
         text[..end].to_owned()
     });
-    let rows = rows::GOOD.chunks(8).enumerate().map(|(chunk, rows)| {
+    let rows = rows::GOOD.chunks(4).enumerate().map(|(chunk, rows)| {
         let lines = rows.iter().enumerate().map(|(number, row)| format!("r{chunk}-{number} {row}\n"));
         APEX.to_owned() + &lines.collect::<String>()
     });
@@ -247,4 +268,27 @@ pub fn mutate(rng: &mut Rng, octets: &mut Vec<u8>, others: &[Vec<u8>]) {
             }
         }
     }
+}
+
+/// Changes some lines: gone, twice, elsewhere, from other texts, or with another's owner.
+fn mutate_lines(rng: &mut Rng, octets: &[u8], others: &[Vec<u8>]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = octets.split_inclusive(|octet| *octet == b'\n').map(<[u8]>::to_vec).collect();
+    for _ in 0..1 + rng.below(6) {
+        let (at, to) = (rng.below(lines.len()), rng.below(lines.len()));
+        match rng.below(5) {
+            0 if lines.len() > 1 => drop(lines.remove(at)),
+            1 => lines.insert(to, lines[at].clone()),
+            2 => lines.swap(at, to),
+            3 => {
+                let owner = |line: &[u8]| line.iter().take_while(|octet| **octet != b' ').copied().collect::<Vec<_>>();
+                let data = lines[to][owner(&lines[to]).len()..].to_vec();
+                lines[to] = [owner(&lines[at]), data].concat();
+            }
+            _ => {
+                let other: Vec<&[u8]> = rng.pick(others).split_inclusive(|octet| *octet == b'\n').collect();
+                lines.insert(at, rng.pick(&other).to_vec());
+            }
+        }
+    }
+    lines.concat()
 }
