@@ -7,6 +7,7 @@ use crate::config::protocol::Encrypted;
 use crate::control::api::Failure;
 use crate::serve::Stage;
 use crate::serve::certificates::{CertificateFiles, Certificates};
+use crate::serve::descriptors::Room;
 use crate::serve::encrypted::{EncryptedListeners, EncryptedRunning, EncryptedSettings, Scheme};
 use crate::serve::tcp::TcpLimits;
 
@@ -17,7 +18,7 @@ pub(super) struct Prepared {
 }
 
 /// Binds the sockets and reads the certificate.
-pub(super) fn prepare(encrypted: &Encrypted) -> Result<Prepared, Failure> {
+pub(super) fn prepare(encrypted: &Encrypted, room: Room) -> Result<Prepared, Failure> {
     let by =
         |scheme: Scheme, addresses: &[_]| -> Vec<_> { addresses.iter().map(|&address| (scheme, address)).collect() };
     let limits = &encrypted.limits;
@@ -30,7 +31,7 @@ pub(super) fn prepare(encrypted: &Encrypted) -> Result<Prepared, Failure> {
         .concat(),
         path: encrypted.doh_path.clone(),
         limits: TcpLimits {
-            connections: limits.connections,
+            connections: room.share(limits.connections),
             for_client: limits.per_client,
             idle: limits.idle,
             write: limits.write,

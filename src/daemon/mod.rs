@@ -22,7 +22,8 @@ use crate::count::counted;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
 use crate::serve::certificates::Certificates;
-use crate::serve::encrypted::EncryptedRunning;
+use crate::serve::descriptors::Room;
+use crate::serve::encrypted::{DESCRIPTORS, EncryptedRunning};
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
 use crate::snapshot::sought::HashKey;
@@ -37,9 +38,11 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     log_to_stderr();
     let config = order.source.load()?;
     // Sockets first: privileged ports need rights that state on disk must not have.
-    let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
+    let room = make_room(&config);
+    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(plain)?;
     let addresses = listeners.addresses();
-    let encrypted = config.server.encrypted.as_ref().map(encrypted::prepare).transpose()?;
+    let encrypted =
+        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
@@ -323,10 +326,27 @@ fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-fn listen_settings(config: &Config) -> ListenSettings {
+/// Makes room for as many connections as are configured, or says that there is less.
+fn make_room(config: &Config) -> Room {
+    let tcp = config.server.tcp.connections;
+    let encrypted = config.server.encrypted.as_ref().map_or(0, |encrypted| encrypted.limits.connections);
+    let room = Room::make(tcp.saturating_add(encrypted.saturating_mul(DESCRIPTORS)));
+    if !room.is_enough() {
+        tracing::warn!(
+            "the system allows too few open files for so many connections: {} over TCP are taken in instead of {tcp}, and \
+             {} over TLS and HTTPS instead of {encrypted}; raise the limit (`LimitNOFILE=`, `ulimit -n`) by {}",
+            room.share(tcp),
+            room.share(encrypted).min(encrypted),
+            room.wanted - room.given
+        );
+    }
+    room
+}
+
+fn listen_settings(config: &Config, room: Room) -> ListenSettings {
     let usual = ListenSettings::default();
     let tcp = crate::serve::tcp::TcpLimits {
-        connections: config.server.tcp.connections,
+        connections: room.share(config.server.tcp.connections),
         for_client: config.server.tcp.per_client,
         idle: config.server.tcp.idle,
         write: config.server.tcp.write,

@@ -29,6 +29,8 @@ use super::listen::{ServeError, bind_tcp, new_socket};
 use super::stage::Stage;
 use super::tcp::TcpLimits;
 
+/// Descriptors that a connection takes by DNS over TLS or HTTPS: the client's, and both ends of the line behind it.
+pub const DESCRIPTORS: usize = 3;
 /// How long a stopping server lets answers under way go out.
 const DRAIN: Duration = Duration::from_secs(2);
 

@@ -2,6 +2,7 @@
 
 pub mod certificates;
 pub mod counters;
+pub mod descriptors;
 pub mod encrypted;
 pub mod handler;
 pub mod listen;
