@@ -1,4 +1,5 @@
-//! Encrypted transports (RFC 7858, 8484, 9250): hickory-server carries them, the engine answers.
+//! Encrypted transports (RFC 7858, 8484, 9250): hickory-server carries TLS and QUIC, [`super::https`] HTTPS; the engine
+//! answers.
 //!
 //! In front of DNS over TLS and HTTPS stand the same bounds as on TCP ([`super::front`]). hickory's DNS over QUIC has no
 //! place to put them: what that means is told in `docs/protocol.md`.
@@ -23,8 +24,9 @@ use tokio::time::timeout;
 use super::certificates::Certificates;
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
-use super::front::{self, Clients, Front};
+use super::front::{self, Behind, Clients, Front};
 use super::handler::Handler;
+use super::https::Https;
 use super::listen::{ServeError, bind_tcp, new_socket};
 use super::stage::Stage;
 use super::tcp::TcpLimits;
@@ -125,7 +127,7 @@ impl EncryptedListeners {
             .build()
             .map_err(ServeError::Threads)?;
         let (server, fronts) =
-            self.register(&runtime, handler, certificates, &front, &stopped).map_err(ServeError::Threads)?;
+            self.register(&runtime, stage, handler, certificates, &front, &stopped).map_err(ServeError::Threads)?;
         let thread = thread::Builder::new()
             .name("encrypted-main".into())
             .spawn(move || runtime.block_on(finish(server, fronts, stopped)))
@@ -136,6 +138,7 @@ impl EncryptedListeners {
     fn register(
         self,
         runtime: &Runtime,
+        stage: &Arc<Stage>,
         handler: Handler,
         certificates: &Arc<Certificates>,
         front: &Arc<Front>,
@@ -155,14 +158,13 @@ impl EncryptedListeners {
                 }
                 Socket::Stream(listener) => TcpListener::from_std(listener)?,
             };
-            let (inner, behind) = bind_tcp((Ipv4Addr::LOCALHOST, 0).into())?;
-            let inner = TcpListener::from_std(inner)?;
-            if scheme == Scheme::Tls {
-                server.register_tls_listener_with_tls_config(inner, silence, config)?;
+            let behind = if scheme == Scheme::Https {
+                Behind::Https(Arc::new(Https::new(Arc::clone(stage), config, self.settings.path.clone())))
             } else {
-                let path = self.settings.path.clone();
-                server.register_https_listener_with_tls_config(inner, silence, config, None, path)?;
-            }
+                let (inner, behind) = bind_tcp((Ipv4Addr::LOCALHOST, 0).into())?;
+                server.register_tls_listener_with_tls_config(TcpListener::from_std(inner)?, silence, config)?;
+                Behind::Listener(behind)
+            };
             fronts.spawn(front::serve(listener, behind, Arc::clone(front), stopped.clone()));
         }
         Ok((server, fronts))

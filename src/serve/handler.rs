@@ -58,7 +58,7 @@ impl Handler {
     /// The client that a request is from; none if it did not come through the front.
     fn client(&self, request: &Request) -> Option<IpAddr> {
         match (&self.clients, request.protocol()) {
-            (Some(clients), Protocol::Tls | Protocol::Https) => clients.behind(request.src()),
+            (Some(clients), Protocol::Tls) => clients.behind(request.src()),
             _ => Some(request.src().ip()),
         }
     }

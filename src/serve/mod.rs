@@ -15,6 +15,7 @@ pub mod zones;
 mod connections;
 mod conversation;
 mod front;
+mod https;
 mod mmsg;
 mod peek;
 mod udp;

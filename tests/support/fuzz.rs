@@ -207,7 +207,7 @@ fn zone_texts(zones: &[generate::Zone]) -> Vec<Vec<u8>> {
     let generated = zones.iter().map(|zone| {
         let text = zone.text.replace(&zone.origin.to_string(), &origin);
         // Short ones are changed in more of their parts.
-        let end = text.char_indices().filter(|(at, c)| *c == '\n' && *at < 2048).last().map_or(0, |(at, _)| at + 1);
+        let end = text.char_indices().rfind(|(at, c)| *c == '\n' && *at < 2048).map_or(0, |(at, _)| at + 1);
         text[..end].to_owned()
     });
     let rows = rows::GOOD.chunks(4).enumerate().map(|(chunk, rows)| {
