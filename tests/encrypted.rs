@@ -173,6 +173,28 @@ fn stopping_ends_all_and_frees_the_addresses() {
     assert!(std::net::UdpSocket::bind(quic).is_ok());
 }
 
+/// As operators configure it and see it.
+#[test]
+fn the_daemon_listens_where_it_is_told_and_says_where() {
+    let home = support::daemon::Home::new(
+        "[server]\nlisten = ['127.0.0.1:0']\n[server.encrypted]\ndot = ['127.0.0.1:0']\ndoh = ['127.0.0.1:0']\n\
+         doq = ['127.0.0.1:0']\ncertificate = 'cert.pem'\nkey = 'key.pem'\n[[zone]]\nname = 'example'\nfile = 'zone'\n",
+        &[("zone", ZONE)],
+    );
+    certify(&CertificateFiles { certificate: home.path("cert.pem"), key: home.path("key.pem") });
+    let _daemon = home.serve();
+    let status = home.expect(0, "status");
+    for (transport, flag) in [("DoT", "+tls"), ("DoH", "+https"), ("DoQ", "+quic")] {
+        let listeners = status["encrypted"].as_array().unwrap();
+        let here = listeners.iter().find(|listener| listener["transport"] == transport).unwrap();
+        let address = here["address"].as_str().unwrap().parse().unwrap();
+        let said = kdig(address, &[flag, "www.example", "A", "+short"]);
+        assert_eq!(said.trim(), "192.0.2.1", "{transport}: {status:#}");
+    }
+    let text = String::from_utf8(home.command(&["status"]).output().unwrap().stdout).unwrap();
+    assert!(text.contains("encrypted on DoT 127.0.0.1:"), "{text}");
+}
+
 /// A status, the value of some header fields, and the body.
 struct Http {
     status: u16,

@@ -279,6 +279,12 @@ fn status_fits_a_terminal() {
         uptime_seconds: 11_530,
         generation: 17,
         listeners: (1..6).map(|n| format!("192.0.2.{n}:53").parse().unwrap()).collect(),
+        encrypted: ["DoT", "DoQ"]
+            .map(|transport| EncryptedListener {
+                transport: transport.into(),
+                address: "192.0.2.1:853".parse().unwrap(),
+            })
+            .into(),
         zones: vec![
             zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
             zone(

@@ -159,6 +159,9 @@ pub struct StatusReport {
     pub generation: u64,
     /// The addresses that it listens on.
     pub listeners: Vec<SocketAddr>,
+    /// The addresses that it listens on for encrypted transports.
+    #[serde(default)]
+    pub encrypted: Vec<EncryptedListener>,
     /// The zones, in the order of the configuration.
     pub zones: Vec<ZoneStatus>,
     /// How the last reload went; none if there was none since the start.
@@ -166,6 +169,15 @@ pub struct StatusReport {
     /// How the last failover went, dry runs apart; none if there was none since the start.
     #[serde(default)]
     pub last_failover: Option<LastAct>,
+}
+
+/// An address that an encrypted transport listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncryptedListener {
+    /// `DoT`, `DoH` or `DoQ`.
+    pub transport: String,
+    /// The address.
+    pub address: SocketAddr,
 }
 
 /// How a zone stands.

@@ -45,6 +45,7 @@ fn status() -> StatusReport {
         uptime_seconds: 2,
         generation: 3,
         listeners: vec!["[::1]:53".parse().unwrap()],
+        encrypted: Vec::new(),
         zones: Vec::new(),
         last_failover: None,
         last_reload: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::plain;
 use crate::config::protocol::Encrypted;
-use crate::control::api::Failure;
+use crate::control::api::{EncryptedListener, Failure};
 use crate::serve::Stage;
 use crate::serve::certificates::{CertificateFiles, Certificates};
 use crate::serve::descriptors::Room;
@@ -48,12 +48,18 @@ pub(super) fn files(encrypted: &Encrypted) -> CertificateFiles {
 }
 
 impl Prepared {
+    /// Where it listens.
+    pub(super) fn addresses(&self) -> Vec<EncryptedListener> {
+        let listener = |(scheme, address): (Scheme, _)| EncryptedListener { transport: scheme.name().into(), address };
+        self.listeners.addresses().into_iter().map(listener).collect()
+    }
+
     /// Starts to answer.
     pub(super) fn run(self, stage: &Arc<Stage>) -> Result<EncryptedRunning, Failure> {
-        let addresses = self.listeners.addresses();
+        let addresses = self.addresses();
         let running = self.listeners.run(stage, &self.certificates).map_err(plain)?;
-        for (scheme, address) in addresses {
-            tracing::info!(%address, transport = scheme.name(), "listening, encrypted");
+        for EncryptedListener { transport, address } in addresses {
+            tracing::info!(%address, transport, "listening, encrypted");
         }
         Ok(running)
     }

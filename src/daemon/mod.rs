@@ -15,7 +15,9 @@ use tokio::sync::mpsc;
 
 use crate::cli::Serve;
 use crate::config::{Config, Source};
-use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
+use crate::control::api::{
+    EncryptedListener, FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response,
+};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
 use crate::count::counted;
@@ -60,6 +62,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         config: config.clone(),
         started: Instant::now(),
         addresses: addresses.clone(),
+        encrypted: encrypted.as_ref().map(encrypted::Prepared::addresses).unwrap_or_default(),
         last_reload: None,
         last_failover: None,
     };
@@ -87,6 +90,8 @@ struct Daemon {
     config: Config,
     started: Instant,
     addresses: Vec<SocketAddr>,
+    /// Where the encrypted transports listen.
+    encrypted: Vec<EncryptedListener>,
     last_reload: Option<LastAct>,
     last_failover: Option<LastAct>,
 }

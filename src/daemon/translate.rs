@@ -28,6 +28,7 @@ impl Daemon {
             uptime_seconds: self.started.elapsed().as_secs(),
             generation: self.driver.serving().generation,
             listeners: self.addresses.clone(),
+            encrypted: self.encrypted.clone(),
             zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin)).collect(),
             last_reload: self.last_reload.clone(),
             last_failover: self.last_failover.clone(),

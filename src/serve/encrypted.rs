@@ -8,7 +8,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hickory_server::Server;
@@ -30,6 +29,7 @@ use super::https::Https;
 use super::listen::{ServeError, bind_tcp, new_socket};
 use super::stage::Stage;
 use super::tcp::TcpLimits;
+use super::threads::{self, Threads};
 
 /// Descriptors that a connection takes by DNS over TLS or HTTPS: the client's, and both ends of the line behind it.
 pub const DESCRIPTORS: usize = 3;
@@ -120,19 +120,12 @@ impl EncryptedListeners {
         let front =
             Arc::new(Front { clients, connections: Arc::clone(&connections), counters: Arc::clone(&counters), limits });
         let (stop, stopped) = watch::channel(false);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("encrypted")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
+        let runtime = threads::runtime("encrypted", 1)?;
         let (server, fronts) =
             self.register(&runtime, stage, handler, certificates, &front, &stopped).map_err(ServeError::Threads)?;
-        let thread = thread::Builder::new()
-            .name("encrypted-main".into())
-            .spawn(move || runtime.block_on(finish(server, fronts, stopped)))
-            .map_err(ServeError::Threads)?;
-        Ok(EncryptedRunning { stop, thread: Some(thread), counters, connections })
+        let mut threads = Threads::default();
+        threads.start("encrypted-main".into(), move || runtime.block_on(finish(server, fronts, stopped)))?;
+        Ok(EncryptedRunning { stop, threads, counters, connections })
     }
 
     fn register(
@@ -206,7 +199,7 @@ async fn finish(mut server: Server<Handler>, mut fronts: JoinSet<()>, mut stoppe
 #[derive(Debug)]
 pub struct EncryptedRunning {
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Threads,
     counters: Arc<Counters>,
     connections: Arc<Connections>,
 }
@@ -232,10 +225,7 @@ impl EncryptedRunning {
 
     fn halt(&mut self) {
         self.stop.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // A panic there is reported by the panic hook.
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -21,6 +21,7 @@ use super::counters::{Counters, Tally};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
+use super::threads::{self, Threads};
 use super::zones::ZoneCounter;
 use super::{mmsg, udp};
 use crate::name::Name;
@@ -138,7 +139,7 @@ impl Listeners {
             stop: Arc::default(),
             stop_tcp: watch::channel(false).0,
             sockets: Vec::new(),
-            threads: Vec::new(),
+            threads: Threads::default(),
             counters: Vec::new(),
             connections: Connections::new(limits.connections, limits.for_client),
         };
@@ -231,7 +232,7 @@ pub struct Running {
     stop: Arc<AtomicBool>,
     stop_tcp: watch::Sender<bool>,
     sockets: Vec<Arc<OwnedFd>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     counters: Vec<Arc<Counters>>,
     connections: Arc<Connections>,
 }
@@ -249,7 +250,7 @@ impl Running {
             limiter: limit.map(Limiter::new),
             stop: Arc::clone(&self.stop),
         };
-        self.start(format!("udp-{}", self.sockets.len()), move || worker.run())
+        self.threads.start(format!("udp-{}", self.sockets.len()), move || worker.run())
     }
 
     fn start_tcp(
@@ -266,20 +267,14 @@ impl Running {
             limits: settings.tcp,
             connections: Arc::clone(&self.connections),
         });
-        // A runtime of its own: whatever else the process does, these tasks are not behind it.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(settings.workers.get())
-            .thread_name("tcp")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
+        let runtime = threads::runtime("tcp", settings.workers.get())?;
         let listeners = {
             let _inside = runtime.enter();
             listeners.into_iter().map(tokio::net::TcpListener::from_std).collect::<Result<Vec<_>, _>>()
         };
         let listeners = listeners.map_err(ServeError::Threads)?;
         let stop = self.stop_tcp.subscribe();
-        self.start("tcp-main".into(), move || {
+        self.threads.start("tcp-main".into(), move || {
             runtime.block_on(async {
                 let mut all = tokio::task::JoinSet::new();
                 for listener in listeners {
@@ -288,12 +283,6 @@ impl Running {
                 all.join_all().await;
             });
         })
-    }
-
-    fn start(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
-        let thread = thread::Builder::new().name(name).spawn(body).map_err(ServeError::Threads)?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// The addresses that are answered on.
@@ -334,10 +323,7 @@ impl Running {
             // Wakes the thread that waits for a datagram. Says ENOTCONN, and does it; what is queued stays readable.
             let _ = shutdown(socket.as_raw_fd(), Shutdown::Read);
         }
-        for thread in self.threads.drain(..) {
-            // A panic there is reported by the panic hook; here it must not keep the others from ending.
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 

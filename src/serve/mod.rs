@@ -18,6 +18,7 @@ mod front;
 mod https;
 mod mmsg;
 mod peek;
+mod threads;
 mod udp;
 
 use std::time::{SystemTime, UNIX_EPOCH};

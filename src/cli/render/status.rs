@@ -24,6 +24,11 @@ impl Report for StatusReport {
             self.generation
         );
         text += &wrapped("listening on", &listeners, ",");
+        if !self.encrypted.is_empty() {
+            let encrypted =
+                self.encrypted.iter().map(|listener| format!("{} {}", listener.transport, listener.address));
+            text += &wrapped("encrypted on", &encrypted.collect::<Vec<_>>(), ",");
+        }
         let acts = [("reload", &self.last_reload, "taken over"), ("failover", &self.last_failover, "done")];
         for (act, last, done) in acts {
             if let Some(LastAct { at, ok, summary }) = last {
