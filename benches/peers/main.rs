@@ -8,6 +8,7 @@
 //! The floor is a server that sends packets back with the QR bit set: the price of the system calls.
 
 mod echo;
+mod failover;
 mod process;
 mod servers;
 
@@ -32,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const HELP: &str = "\
 scripts/bench [--names 1000,100000,1000000] [--rounds 7] [--servers understudy,floor,gdnsd,nsd,knot]
     [--edns] [--no-reload]
+scripts/bench failover [--names 1000,100000,1000000] [--rounds 7]
+    How long a failover takes, verified in advance and not.
 Servers that are not installed are left out. Needs two processors, better idle ones.";
 
 struct Order {
@@ -40,10 +43,11 @@ struct Order {
     servers: Vec<String>,
     edns: bool,
     reload: bool,
+    failover: bool,
 }
 
 impl Order {
-    fn from_words(mut words: impl Iterator<Item = String>) -> Order {
+    fn from_words(mut words: std::iter::Peekable<impl Iterator<Item = String>>) -> Order {
         let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         let mut order = Order {
             names: vec![1000, 100_000],
@@ -51,6 +55,7 @@ impl Order {
             servers: list("understudy,floor,gdnsd,nsd,knot"),
             edns: false,
             reload: true,
+            failover: words.next_if(|word| word == "failover").is_some(),
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -78,7 +83,9 @@ fn main() {
         echo::serve(words.next().and_then(|address| address.parse().ok()).expect("an address"));
     }
     let order = Order::from_words(words);
-    order.names.iter().for_each(|names| compare(*names, &order));
+    for names in &order.names {
+        if order.failover { failover::measure(*names, order.rounds) } else { compare(*names, &order) }
+    }
 }
 
 /// One server and what was measured of it.

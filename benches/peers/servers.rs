@@ -113,7 +113,7 @@ fn command(text: &str) -> Option<Reload> {
 }
 
 /// An address that is free for UDP and TCP.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     loop {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let address = socket.local_addr().expect("a bound socket has an address");
