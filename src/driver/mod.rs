@@ -10,6 +10,7 @@ mod readings;
 pub mod reload;
 pub mod restore;
 pub mod setup;
+mod sharing;
 mod standby;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use super::load::{SiteTexts, from_kept};
 use super::publish::{HOLDER, Last};
 use super::readings::Readings;
 use super::setup::{Setup, ZoneSpec};
+use super::sharing::share;
 use super::standby::Standby;
 use super::{Driver, DriverError, STREAM};
 use crate::door::{Candidate, Proposal};
@@ -106,6 +107,7 @@ impl Driver {
         if sites.is_empty() {
             return None;
         }
+        share(sites.iter_mut(), None);
         let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch() });
         let routing = self.routing_from(&last.record, spec, &content);
         let loads =

@@ -13,7 +13,7 @@ pub mod signed;
 pub mod vanish;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod grammar;
 mod index;
+mod layers;
 mod lexer;
 pub mod nsec3;
 mod order;

@@ -9,6 +9,7 @@ use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::time::Ttl;
 use crate::zone::diagnostic::Place;
+use crate::zone::layers::Layers;
 use crate::zone::order::for_each_rrset;
 use crate::zone::outward::{Outward, outward};
 use crate::zone::overlay::Overlay;
@@ -22,7 +23,7 @@ use crate::zone::text::{Record, ZoneText};
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    packed: Packed,
+    packed: Layers,
     files: Arc<[String]>,
     digest: OnceLock<Digest>,
     outward: OnceLock<Option<Vec<Outward>>>,
@@ -89,13 +90,26 @@ impl Zone {
         let mut packed = Packed::with_details();
         for_each_rrset(origin.as_ref(), &overlay.picked(), |number| overlay.record(number), |set| packed.push(set));
         let (files, digest, outward) = (overlay.files(), OnceLock::new(), OnceLock::new());
-        Some(Zone { origin: origin.clone(), packed, files, digest, outward })
+        Some(Zone { origin: origin.clone(), packed: Layers::of(packed), files, digest, outward })
     }
 
     /// Forgets where in its files each record stands, and the TTLs that are not those of their sets: nobody wants to
     /// know them of a zone that was checked, and in a large one they take a fifth of its memory.
     pub fn settle(&mut self) {
         self.packed.settle();
+    }
+
+    /// Gives up what `other` has in memory, too, and uses that. Both have to have [settled](Zone::settle); a zone that
+    /// has little in common stays as it is.
+    pub fn share(&mut self, other: &Zone) {
+        if let Some(packed) = self.packed.sharing(&other.packed) {
+            self.packed = packed;
+        }
+    }
+
+    /// How many octets of memory it takes that no other zone shares.
+    pub fn own_octets(&self) -> usize {
+        self.packed.own_octets()
     }
 
     /// The zone's origin.
