@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
+use super::noted::{Networks, Noted};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
@@ -43,6 +44,8 @@ pub struct ListenSettings {
     pub tcp: TcpLimits,
     /// Bounds on answers over UDP, if any.
     pub rate_limit: Option<RateLimit>,
+    /// Whether it is noted which networks were answered over UDP.
+    pub notes: bool,
 }
 
 impl Default for ListenSettings {
@@ -53,6 +56,7 @@ impl Default for ListenSettings {
             receive_buffer: 4 << 20,
             tcp: TcpLimits::default(),
             rate_limit: None,
+            notes: true,
         }
     }
 }
@@ -146,7 +150,7 @@ impl Listeners {
         for bound in self.bound {
             listeners.push(bound.tcp);
             for socket in bound.udp {
-                running.start_udp(socket, stage, self.settings.rate_limit.as_ref())?;
+                running.start_udp(socket, stage, &self.settings)?;
             }
         }
         if !listeners.is_empty() {
@@ -237,7 +241,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, limit: Option<&RateLimit>) -> Result<(), ServeError> {
+    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, settings: &ListenSettings) -> Result<(), ServeError> {
         let (socket, counters) = (Arc::new(socket), Counters::owned());
         self.sockets.push(Arc::clone(&socket));
         self.counters.push(Arc::clone(&counters));
@@ -246,7 +250,8 @@ impl Running {
             stage: Arc::clone(stage),
             zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
-            limiter: limit.map(Limiter::new),
+            limiter: settings.rate_limit.as_ref().map(Limiter::new),
+            noted: settings.notes.then(|| Box::<Networks>::default() as Box<dyn Noted>),
             stop: Arc::clone(&self.stop),
         };
         self.start(format!("udp-{}", self.sockets.len()), move || worker.run())

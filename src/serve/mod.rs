@@ -5,6 +5,7 @@ pub mod counters;
 pub mod encrypted;
 pub mod handler;
 pub mod listen;
+pub mod noted;
 pub mod privileges;
 pub mod rrl;
 pub mod stage;
