@@ -133,8 +133,13 @@ impl<'a> Search<'a> {
         if !before.owners().any(|owner| owner.name.is_wildcard()) {
             return;
         }
-        let mut seen = HashSet::new();
+        let (mut seen, mut known) = (HashSet::new(), before.owners().peekable());
         for owner in after.owners() {
+            // Both are in the same order: most names are passed by without being searched for.
+            while known.next_if(|known| known.name < owner.name).is_some() {}
+            if known.peek().is_some_and(|known| known.name == owner.name) {
+                continue;
+            }
             for name in owner.name.ancestors().take_while(|name| name.is_at_or_below(before.origin())) {
                 if before.exists(name) || !seen.insert(name) {
                     break;
