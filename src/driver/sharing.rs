@@ -29,5 +29,7 @@ pub(super) fn share<'a>(sites: impl Iterator<Item = &'a mut SiteContent>, former
         if let Some(zone) = Arc::get_mut(&mut site.zone) {
             Zone::share(zone, &base.zone);
         }
+        let (compiled, parsed) = (site.snapshot.memory(), site.zone.own_octets());
+        tracing::debug!(site = site.name, base = base.name, compiled, parsed, "octets that are not shared");
     }
 }
