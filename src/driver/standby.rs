@@ -103,6 +103,7 @@ impl Shared {
             readings.tidy();
             // The last owner of a large zone must not be whoever swaps it out.
             drop(serving);
+            give_back();
             let mut wanted = self.wanted();
             wanted.done = wanted.done.max(number);
             self.changed.notify_all();
@@ -184,4 +185,13 @@ fn candidate(serving: &Arc<Serving>, zone: &ZoneServing, routing: Routing) -> Ca
 fn stand_back() {
     // SAFETY: it changes the priority of a thread, this one, and touches no memory.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+}
+
+/// Gives back to the system what was taken to read, compile and judge, and is free again: the allocator keeps it else.
+fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it touches no memory that is in use, and takes the allocator's locks, which nobody needs to answer.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
