@@ -51,6 +51,11 @@ impl Ttl {
         self.0
     }
 
+    /// As a span of time.
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(self.0 as u64)
+    }
+
     /// A TTL as master files write it: seconds, or numbers with the units `w d h m s` in any order, each once at most
     /// (`1h30m`).
     pub fn parse(text: &str) -> Option<Ttl> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::moves::{Move, Moving, Phase};
+use super::moves::{Move, Moving};
 use super::names::{RegionName, SiteName};
 use super::share::Share;
 use super::state::State;
@@ -82,11 +82,4 @@ fn cap(moving: &Move, region: &RegionName) -> TtlCap {
         sites.extend(origin.split.iter().map(|split| split.to.clone()));
     }
     TtlCap { ttl: moving.policy.low_ttl, sites }
-}
-
-impl Phase {
-    /// Whether clients are answered from both sites, or may be.
-    pub fn may_be_split(&self) -> bool {
-        matches!(self, Phase::Shifting { .. })
-    }
 }

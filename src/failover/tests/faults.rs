@@ -1,0 +1,1 @@
+//! What is checked after every step, and what keeps a state small.
