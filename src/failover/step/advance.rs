@@ -104,7 +104,8 @@ impl Turn {
         }
         let Some(hold) = moving.hold.clone() else { return };
         let overdue = hold.deadline.is_some_and(|deadline| deadline <= now);
-        if overdue && !moving.has_moved() && !matches!(moving.phase, Phase::Shifting { .. }) {
+        let is_whole = moving.base.values().all(|origin| origin.split.is_none());
+        if overdue && !moving.has_moved() && is_whole {
             // Nobody has moved, so that nothing is lost; and TTLs are not to stay low for ever.
             self.end(id, Outcome::Aborted { why: "it was on hold for too long, and nobody had moved".into() });
         } else if overdue || hold.remind_at <= now {
