@@ -11,7 +11,9 @@ use crate::failover::refusal::Refusal;
 
 impl Turn {
     pub(super) fn tick(&mut self) -> Result<(), Refusal> {
-        self.state.ttls.expire(self.now);
+        if self.state.ttls.iter().any(|(_, held)| held.until <= self.now) {
+            self.state.ttls.edit().expire(self.now);
+        }
         let due = self.state.pending.iter().filter(|(_, pending)| pending.again_at <= self.now);
         for id in due.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.ask_again(id);

@@ -53,7 +53,7 @@ impl Turn {
         self.issue(Effect::Judge { id });
         if plan.automatic {
             let why = format!("{id} was its own doing: it never moves traffic twice without being armed again");
-            self.state.autopilot = Autopilot::Disarmed { why };
+            self.state.autopilot = Frozen::new(Autopilot::Disarmed { why });
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Turn {
         if let Some(why) = &self.state.doubt {
             return Err(Refusal::Doubted { why: why.clone() });
         }
-        if let (true, Autopilot::Disarmed { why }) = (plan.automatic, &self.state.autopilot) {
+        if let (true, Autopilot::Disarmed { why }) = (plan.automatic, &*self.state.autopilot) {
             return Err(Refusal::Disarmed { why: why.clone() });
         }
         if plan.regions.is_empty() {
@@ -229,7 +229,7 @@ impl Turn {
                 let ttl = if target_known { former.given } else { moving.plan.old_ttl };
                 (given, taken) = (given.max(ttl), taken + 1);
                 let inherited = inherit(&former, origin);
-                self.state.base.insert(region.clone(), inherited.site.clone());
+                self.state.base.edit().insert(region.clone(), inherited.site.clone());
                 base.insert(region, inherited);
             }
             if kept.is_empty() {

@@ -20,17 +20,17 @@ impl Turn {
         self.may_configure(sites, regions)?;
         let state = &mut self.state;
         state.policy = policy.clone();
-        state.health.retain(|site, _| sites.contains(site));
+        state.health.edit().retain(|site, _| sites.contains(site));
         for site in sites.iter().filter(|site| !state.health.contains_key(*site)).cloned().collect::<Vec<_>>() {
-            state.health.insert(site, Frozen::new(SiteHealth::default()));
+            state.health.edit().insert(site, Frozen::new(SiteHealth::default()));
         }
-        state.base.retain(|region, _| regions.contains_key(region));
+        state.base.edit().retain(|region, _| regions.contains_key(region));
         for (region, site) in regions {
-            state.base.entry(region.clone()).or_insert_with(|| site.clone());
+            state.base.edit().entry(region.clone()).or_insert_with(|| site.clone());
         }
-        state.previous.retain(|region, site| regions.contains_key(region) && sites.contains(site));
-        state.moved.retain(|region, _| regions.contains_key(region));
-        state.ttls.keep(|region| regions.contains_key(region));
+        state.previous.edit().retain(|region, site| regions.contains_key(region) && sites.contains(site));
+        state.moved.edit().retain(|region, _| regions.contains_key(region));
+        state.ttls.edit().keep(|region| regions.contains_key(region));
         self.rerouted = true;
         Ok(())
     }

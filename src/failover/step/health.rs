@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 
 impl Turn {
     pub(super) fn measured(&mut self, site: &SiteName, health: Health) -> Result<(), Refusal> {
-        let known = self.state.health.get_mut(site).ok_or_else(|| Refusal::NoSite { site: site.clone() })?;
+        let known = self.state.health.edit().get_mut(site).ok_or_else(|| Refusal::NoSite { site: site.clone() })?;
         if known.measured == health && known.watched {
             return Err(idle(&format!("{site} was measured so already")));
         }
@@ -29,7 +29,7 @@ impl Turn {
         reason: &str,
     ) -> Result<(), Refusal> {
         let at = self.now;
-        let known = self.state.health.get_mut(site).ok_or_else(|| Refusal::NoSite { site: site.clone() })?;
+        let known = self.state.health.edit().get_mut(site).ok_or_else(|| Refusal::NoSite { site: site.clone() })?;
         if known.forced.is_none() && health.is_none() {
             return Err(idle(&format!("{site} counts as measured already")));
         }
@@ -43,7 +43,7 @@ impl Turn {
     pub(super) fn restarted(&mut self, last: Timestamp) -> Result<(), Refusal> {
         self.stop_watching(last);
         self.ask_for_all();
-        for site in self.state.health.values_mut().filter(|site| site.measured != Health::Unknown) {
+        for site in self.state.health.edit().values_mut().filter(|site| site.measured != Health::Unknown) {
             *site = Frozen::new(SiteHealth { measured: Health::Unknown, ..(**site).clone() });
         }
         Ok(())

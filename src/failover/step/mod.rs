@@ -66,7 +66,7 @@ fn stop(before: &State, now: Timestamp, broken: &Broken) -> (State, Vec<Issued>)
                 Some(Frozen::new(Hold { why: Why::Broken { what: what.clone() }, since, remind_at, deadline }));
         }
     }
-    turn.state.autopilot = Autopilot::Disarmed { why: "the engine stopped itself".into() };
+    turn.state.autopilot = Frozen::new(Autopilot::Disarmed { why: "the engine stopped itself".into() });
     turn.state.refusal = Some(Refusal::Broken { what: what.clone() });
     if is_news {
         let alert = alert::broken(&turn.state.zone, &what);
@@ -129,7 +129,7 @@ impl Turn {
             },
             Event::Autopilot { armed, actor, reason } => {
                 let why = format!("{} disarmed it: {}", actor.name, short(reason));
-                self.state.autopilot = if *armed { Autopilot::Armed } else { Autopilot::Disarmed { why } };
+                self.state.autopilot = Frozen::new(if *armed { Autopilot::Armed } else { Autopilot::Disarmed { why } });
                 Ok(())
             }
         }
@@ -194,9 +194,9 @@ impl Turn {
             if self.state.challengers.iter().any(waits) {
                 continue;
             }
-            match self.state.moved.get_mut(region) {
+            match self.state.moved.edit().get_mut(region) {
                 Some(moved) => *moved = revision,
-                None => _ = self.state.moved.insert(region.clone(), revision),
+                None => _ = self.state.moved.edit().insert(region.clone(), revision),
             }
         }
     }
@@ -218,8 +218,8 @@ impl Turn {
         let Some(last) = challenger.or_else(|| self.state.moves.remove(&id)) else { return };
         if outcome == Outcome::Done {
             for (region, origin) in last.base.iter() {
-                self.state.base.insert(region.clone(), last.plan.to.clone());
-                self.state.previous.insert(region.clone(), origin.site.clone());
+                self.state.base.edit().insert(region.clone(), last.plan.to.clone());
+                self.state.previous.edit().insert(region.clone(), origin.site.clone());
             }
         }
         self.state.pending.retain(|_, pending| pending.effect != Effect::Judge { id });

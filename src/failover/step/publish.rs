@@ -55,7 +55,7 @@ impl Turn {
         let shifts = moving.phase.kind() == PhaseKind::Shifting && moving.published != moving.share;
         if moving.given > low || shifts {
             for region in moving.base.keys() {
-                self.state.ttls.note(region, moving.given, now);
+                self.state.ttls.edit().note(region, moving.given, now);
             }
         }
         let lowered = now.after(moving.given.duration());

@@ -58,7 +58,7 @@ fn a_broken_state_stops_and_says_so_once() {
         for moving in play.state.moves.values() {
             assert!(matches!(moving.hold.as_ref().map(|hold| &hold.why), Some(Why::Broken { .. })), "{said}");
         }
-        assert!(matches!(play.state.autopilot, Autopilot::Disarmed { .. }));
+        assert!(matches!(*play.state.autopilot, Autopilot::Disarmed { .. }));
         assert_eq!(play.state.view(), before.view(), "{said}: what is served is as it was");
         assert_eq!(play.alerts.len(), 1, "{said}");
         assert_eq!(play.alerts[0].severity, Severity::Critical);

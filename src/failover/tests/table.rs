@@ -153,7 +153,7 @@ pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
     let configured = |sites: &[&str]| Event::Configured {
         policy: Frozen::new(policy()),
         sites: sites.iter().map(|site| (*site).into()).collect(),
-        regions: play.state.base.clone(),
+        regions: (*play.state.base).clone(),
     };
     vec![
         ("a switchover", begin(Kind::Switchover, "c"), false),
