@@ -230,7 +230,7 @@ fn publications(before: &State, after: &State) -> Result<(), Broken> {
     if after.moves == before.moves && after.base == before.base && after.asked == before.asked {
         return Ok(());
     }
-    if *after.asked != after.view() {
+    if !after.asked.is_of(after) {
         return Err(Broken::Unasked);
     }
     for (id, moving) in after.moves.iter().filter(|(_, moving)| moving.is_under_way()) {

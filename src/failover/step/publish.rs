@@ -15,9 +15,8 @@ impl Turn {
         if !self.rerouted {
             return;
         }
-        let view = self.state.view();
-        if *self.state.asked != view {
-            self.state.asked = Frozen::new(view);
+        if !self.state.asked.is_of(&self.state) {
+            self.state.asked = Frozen::new(self.state.view());
             // One publication at a time: the newest makes everything so that the state wants.
             self.forget(&Effect::Publish);
             self.issue(Effect::Publish);

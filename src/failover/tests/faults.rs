@@ -196,6 +196,9 @@ fn holds(before: &State, after: &State) {
     for (region, route) in &after.served.routes {
         assert!(route.moving.is_none() || after.served.caps.contains_key(region), "{region} is split and not capped");
     }
+    for view in [&before.asked, &after.asked, &after.served] {
+        assert_eq!(view.is_of(after), **view == after.view());
+    }
     for (region, cap) in &after.asked.caps {
         assert!(after.move_of(region).is_some(), "{region} is left at {}", cap.ttl);
     }
