@@ -55,7 +55,7 @@ pub fn step(before: &State, event: &Event, now: Timestamp) -> (State, Vec<Issued
 fn stop(before: &State, now: Timestamp, broken: &Broken) -> (State, Vec<Issued>) {
     let mut turn = Turn::of(before, now);
     let what = broken.to_string();
-    let is_news = !turn.all_moves().any(|moving| is_broken(moving));
+    let is_news = !turn.all_moves().any(is_broken);
     for id in turn.ids() {
         let since = turn.now;
         if let Some(moving) = turn.find_mut(id)
