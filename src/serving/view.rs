@@ -80,7 +80,7 @@ impl<'s> View<'s> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn own_site(self, zone: &ZoneServing) -> SiteId {
         let routing = &zone.routing;
         match self.pick {
