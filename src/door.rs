@@ -204,6 +204,10 @@ impl Candidate {
             gate::signed::signatures,
             gate::signed::alike,
             gate::blast::judge,
+            gate::dead_ends::judge,
+            gate::apex::judge,
+            gate::ttls::ceiling,
+            gate::ttls::negative,
         ];
         let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
         self.loads.iter().cloned().chain(judged).collect()

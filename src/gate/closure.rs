@@ -118,7 +118,7 @@ fn types_of(held: &SiteContent, target: NameRef<'_>) -> Vec<RrType> {
 }
 
 /// Whether clients go on from the type's data to another name.
-fn refers(rtype: RrType) -> bool {
+pub(super) fn refers(rtype: RrType) -> bool {
     matches!(
         rtype,
         RrType::CNAME

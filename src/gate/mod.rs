@@ -3,11 +3,14 @@
 //! A gate derives what must resolve from the parsed zones, blind to the compiler, and asks the very snapshots that will
 //! be served through the very function that answers.
 
+pub mod apex;
 pub mod ask;
 pub mod blast;
 pub mod closure;
+pub mod dead_ends;
 pub mod serials;
 pub mod signed;
+pub mod ttls;
 pub mod vanish;
 
 #[cfg(test)]
@@ -37,13 +40,37 @@ pub mod id {
     pub const SIGNATURES: &str = "zone.signatures";
     /// Both ends of a move have the same keys, names and types, if they are signed.
     pub const SIGNED_ALIKE: &str = "zone.signed-alike";
+    /// What the target refers to leads somewhere.
+    pub const NO_DEAD_ENDS: &str = "zone.no-dead-ends";
+    /// The apex and the name servers' addresses are still there.
+    pub const APEX_KEPT: &str = "zone.apex-kept";
+    /// What moves is not kept for too long.
+    pub const TTL_CEILING: &str = "zone.ttl-ceiling";
+    /// That there is nothing is not kept for too long.
+    pub const NEGATIVE_TTL: &str = "zone.negative-ttl";
+    /// Edits that have nothing to do with a move are told apart from it.
+    pub const UNRELATED_EDITS: &str = "zone.unrelated-edits";
+    /// Every name server of the zone takes part in a move by steps.
+    pub const RAMP_POSSIBLE: &str = "plan.ramp-possible";
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 5] = [NOTHING_VANISHES, CROSS_CLOSURE, BLAST_RADIUS, SIGNATURES, SIGNED_ALIKE];
+    pub const SOFT: [&str; 11] = [
+        NOTHING_VANISHES,
+        CROSS_CLOSURE,
+        BLAST_RADIUS,
+        SIGNATURES,
+        SIGNED_ALIKE,
+        NO_DEAD_ENDS,
+        APEX_KEPT,
+        TTL_CEILING,
+        NEGATIVE_TTL,
+        UNRELATED_EDITS,
+        RAMP_POSSIBLE,
+    ];
 }
 
 /// What a gate found.
