@@ -12,6 +12,7 @@ pub mod name;
 pub mod net;
 pub mod rr;
 pub mod serial;
+pub mod share;
 pub mod time;
 
 // 1. The core: pure. No clock, no randomness, no input or output.

@@ -53,7 +53,7 @@ const PURE_DENIED_MACROS: &[&str] = &["dbg", "eprint", "eprintln", "print", "pri
 const LAYERS: &[Layer] = &[
     Layer {
         name: "vocabulary",
-        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr", "count"],
+        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr", "count", "share"],
         ordered: false,
         crates: Allowed::Only(&["serde", "sha2", "thiserror"]),
         std: PURE_STD,

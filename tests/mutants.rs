@@ -155,8 +155,9 @@ const MUTANTS: &[Mutant] = &[
 /// The crates that the core may name; `layers.rs` holds it to them.
 const CRATES: [&str; 7] = ["foldhash", "ring", "serde", "sha1", "sha2", "siphasher", "thiserror"];
 /// Modules of the vocabulary and the core that the test needs.
-const MODULES: [&str; 13] = [
-    "count", "digest", "door", "evidence", "gate", "name", "net", "rr", "serial", "serving", "snapshot", "time", "zone",
+const MODULES: [&str; 14] = [
+    "count", "digest", "door", "evidence", "gate", "name", "net", "rr", "serial", "serving", "share", "snapshot",
+    "time", "zone",
 ];
 /// Files of `tests/support/` that the test needs.
 const SUPPORT: [&str; 5] = ["compare", "corpus", "engine", "generate", "message"];
