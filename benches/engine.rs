@@ -141,7 +141,7 @@ fn content(zone: &Zone, shape: Shape) -> Arc<Content> {
 fn candidate(before: &Arc<Serving>, content: &Arc<Content>) -> Candidate {
     let proposal = Proposal {
         content: Arc::clone(content),
-        routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
+        routing: Routing::at(vec![SiteId(0)]),
         loads: Finding::pass(id::LOADS, content.origin.as_ref(), "read without an error"),
         restored: None,
     };

@@ -2,6 +2,7 @@
 //!
 //! [`Verified`] has no public constructor. What was judged is what is published: the same `Arc`.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
@@ -12,8 +13,9 @@ use crate::serial::Serial;
 use crate::serving::content::Content;
 use crate::serving::notes::Notes;
 use crate::serving::regions::RegionId;
+use crate::serving::routing::Side;
 use crate::serving::{Routing, Serving, Settings, ZoneServing};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Ttl};
 use crate::zone::diff::diff;
 use crate::zone::rrsets::Rrset;
 
@@ -119,7 +121,7 @@ impl Candidate {
             let (content, routing) = (proposal.content, proposal.routing);
             let last = before.zone(content.origin.as_ref());
             let serial = proposal.restored.unwrap_or_else(|| next_serial(last, &content, &routing));
-            ZoneServing { content, routing, serial }
+            ZoneServing::new(content, routing, serial, last)
         });
         let after = Arc::new(before.with_zones(zones));
         Candidate { before, after, loads, now, findings: OnceLock::new() }
@@ -145,7 +147,7 @@ impl Candidate {
             reason: "the zone is no longer configured: none of it would be answered".into(),
             remedy: "if it is meant to go, accept just this by the digest shown; if not, put the configuration right"
                 .into(),
-            items: names.collect::<std::collections::BTreeSet<_>>().into_iter().collect(),
+            items: names.collect::<BTreeSet<_>>().into_iter().collect(),
         };
         Candidate { before, after, loads: vec![loads], now, findings: OnceLock::new() }
     }
@@ -173,10 +175,10 @@ impl Candidate {
             parts.push(change.origin.as_wire().to_ascii_lowercase());
             if let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) {
                 for (region, name) in change.after.regions.iter() {
-                    let sites =
-                        [before, after].map(|zone| zone.content.site(zone.routing.site(region)).name.as_bytes());
-                    if sites[0] != sites[1] {
-                        parts.extend([name.as_bytes(), sites[0], sites[1]].map(<[u8]>::to_vec));
+                    let [old, new] = [before, after].map(|zone| routed(zone, region));
+                    if old != new {
+                        parts.push(name.as_bytes().to_vec());
+                        parts.extend(old.into_iter().chain(new));
                         parts.push(before.routing.moved(region).to_be_bytes().to_vec());
                     }
                 }
@@ -246,23 +248,57 @@ impl Verified {
     }
 }
 
-/// The serial that a zone's text asks for: that of the site which everybody else is answered from.
+/// Where a region is answered from, as a plan's digest has it: the site, and of a move where to and how much.
+fn routed(zone: &ZoneServing, region: RegionId) -> Vec<Vec<u8>> {
+    let name = |site| zone.content.site(site).name.as_bytes().to_vec();
+    let mut parts = vec![name(zone.routing.site(region))];
+    if let Some(moving) = zone.routing.moving(region) {
+        let low_ttl = moving.low_ttl.map_or(u32::MAX, Ttl::seconds);
+        parts.push(name(moving.to));
+        parts.push(moving.share.basis_points().to_be_bytes().to_vec());
+        parts.push(low_ttl.to_be_bytes().to_vec());
+    }
+    parts
+}
+
+/// The serial that a zone's text asks for: that of the site which everybody is told the SOA from.
 pub fn wanted_serial(content: &Content, routing: &Routing) -> Serial {
-    content.site(routing.site(RegionId::default())).zone.soa().map_or(Serial(0), |soa| soa.serial)
+    content.site(routing.apex_site()).zone.soa().map_or(Serial(0), |soa| soa.serial)
 }
 
 /// The serial to publish: it rises when some region is answered differently, and only then.
 fn next_serial(before: Option<&ZoneServing>, after: &Content, routing: &Routing) -> Serial {
     let wanted = wanted_serial(after, routing);
     let Some(before) = before else { return wanted };
-    if after.site(routing.site(RegionId::default())).snapshot.is_signed() {
+    if after.site(routing.apex_site()).snapshot.is_signed() {
         return wanted; // The signer's, whatever it is: a gate says whether it will do.
     }
     let regions = before.routing.sites.len().max(routing.sites.len()) as u16;
-    let changes = (0..regions).map(RegionId).any(|region| {
-        let old = before.content.site(before.routing.site(region));
-        let new = after.site(routing.site(region));
-        !Arc::ptr_eq(&old.snapshot, &new.snapshot) && !new.answers_like(old)
-    });
+    let changes = lowered(before.content.as_ref(), &before.routing) != lowered(after, routing)
+        || (0..regions).map(RegionId).any(|region| answers_otherwise(before, after, routing, region));
     if changes { before.serial.advance(wanted) } else { before.serial }
+}
+
+/// Whether some of a region is answered differently.
+fn answers_otherwise(before: &ZoneServing, after: &Content, routing: &Routing, region: RegionId) -> bool {
+    let alike = |from: Side, to: Side| {
+        let old = before.content.site(before.routing.site_at(region, from));
+        let new = after.site(routing.site_at(region, to));
+        Arc::ptr_eq(&old.snapshot, &new.snapshot) || new.answers_like(old)
+    };
+    let sides = [Side::Base, Side::To];
+    let among = |routing: &Routing| routing.split(region).map(|moving| (moving.share, moving.salt));
+    // The same clients are at the same sides; else what they get has to be the same at all sides.
+    let is_same = if among(&before.routing) == among(routing) {
+        sides.iter().all(|side| alike(*side, *side))
+    } else {
+        sides.iter().all(|from| sides.iter().all(|to| alike(*from, *to)))
+    };
+    !is_same
+}
+
+/// Between which sites which TTLs are lowered: those are answers, too.
+fn lowered(content: &Content, routing: &Routing) -> BTreeSet<(String, String, Ttl)> {
+    let name = |site| content.site(site).name.clone();
+    routing.lowered().into_iter().map(|(one, other, ttl)| (name(one), name(other), ttl)).collect()
 }

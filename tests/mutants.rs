@@ -27,6 +27,7 @@ const COMPILE: &str = "snapshot/compile.rs";
 const EMIT: &str = "snapshot/emit.rs";
 const SOUGHT: &str = "snapshot/sought.rs";
 const RESOLVE: &str = "serving/resolve.rs";
+const VIEW: &str = "serving/view.rs";
 const RRSETS: &str = "zone/rrsets.rs";
 
 const MUTANTS: &[Mutant] = &[
@@ -75,8 +76,8 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "an answer without data has no SOA",
         RESOLVE,
-        "Found::NoData(found) => {\n            put_soa(snapshot, sink);",
-        "Found::NoData(found) => {\n            if !SWITCH { put_soa(snapshot, sink); }",
+        "Found::NoData(found) => {\n            put_soa(place, sink);",
+        "Found::NoData(found) => {\n            if !SWITCH { put_soa(place, sink); }",
     ),
     mutant(
         "an alias into a delegation is not authoritative",
@@ -93,12 +94,12 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "referrals bring no glue",
         RESOLVE,
-        "put_addresses(snapshot, servers, spot, true, sink);",
-        "if !SWITCH { put_addresses(snapshot, servers, spot, true, sink); }",
+        "put_addresses(place, servers, spot, true, sink);",
+        "if !SWITCH { put_addresses(place, servers, spot, true, sink); }",
     ),
     mutant(
         "at the origin of a child zone its own records answer for DS",
-        RESOLVE,
+        VIEW,
         "if rtype == RrType::DS && zone.content",
         "if !SWITCH && rtype == RrType::DS && zone.content",
     ),

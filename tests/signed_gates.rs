@@ -83,7 +83,7 @@ fn judge(before: Option<Arc<Serving>>, after: Content, site: u16) -> (Vec<Findin
     let key = HashKey::new([3; 16]);
     let before = before.unwrap_or_else(|| Arc::new(Serving::empty(0, key, Settings::default(), Regions::default())));
     let proposal = Proposal {
-        routing: Routing { sites: vec![SiteId(site)], revision: after.epoch, moved: Vec::new() },
+        routing: Routing::of(vec![SiteId(site)], Vec::new(), Vec::new(), after.epoch),
         loads: Finding::pass(id::LOADS, after.origin.as_ref(), ""),
         content: Arc::new(after),
         restored: None,

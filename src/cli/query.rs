@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::command::{AskedOf, Question};
 use super::render::dig::Decoded;
 use crate::config::nearest::UnknownName;
-use crate::config::{Config, DEFAULT_REGION, Source, ZoneConfig, dotless};
+use crate::config::{Config, DEFAULT_REGION, Keys, Source, ZoneConfig, dotless};
 use crate::control::api::Failure;
 use crate::driver::reload::ReloadOutcome;
 use crate::driver::setup::Setup;
@@ -84,7 +84,7 @@ fn site_of(config: &Config, zone: &ZoneConfig, asked_of: &AskedOf) -> Result<Str
 
 /// The configuration, with one region for everybody unless a client's is asked for, and the zone at the site that is.
 fn setup_for(config: &Config, zone: &ZoneConfig, question: &Question) -> Setup {
-    let mut setup = config.setup([0; 16]);
+    let mut setup = config.setup(Keys::default());
     if matches!(question.asked_of, AskedOf::Client(_)) {
         return setup;
     }

@@ -4,6 +4,7 @@
 //! file. All that is wrong with a text is found in one run.
 
 pub mod nearest;
+mod networks;
 mod page;
 pub mod problem;
 pub mod protocol;
@@ -16,13 +17,13 @@ mod tests;
 mod zone;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::name::{Name, NameRef};
-use crate::net::Region;
+use crate::net::{Network, Region};
 use crate::serve::rrl::RateLimit;
 use crate::time::Ttl;
 use nearest::UnknownName;
@@ -30,6 +31,7 @@ use nearest::UnknownName;
 pub use problem::{Problem, Problems};
 pub(crate) use read::not_a_listener;
 pub use read::read;
+pub use setup::Keys;
 pub use source::{Origin, Source, SourceError};
 
 /// The region of everybody whom no other region holds.
@@ -53,6 +55,8 @@ pub struct Config {
     pub control: Control,
     /// The regions in the order of the file; `default` is not among them.
     pub regions: Vec<Region>,
+    /// The operators of resolvers, in the order of the file.
+    pub resolvers: Vec<ResolverConfig>,
     /// The zones in the order of the file.
     pub zones: Vec<ZoneConfig>,
 }
@@ -82,6 +86,8 @@ pub struct Server {
     pub encrypted: Option<protocol::Encrypted>,
     /// How answers over UDP are limited; none: they are not.
     pub rate_limit: Option<RateLimit>,
+    /// Resolvers whose word is taken for which network a client is in (RFC 7871); of others the option is ignored.
+    pub trusted_ecs: Vec<Network>,
 }
 
 impl Default for Server {
@@ -98,6 +104,7 @@ impl Default for Server {
             cookies: protocol::Cookies::default(),
             encrypted: None,
             rate_limit: None,
+            trusted_ecs: Vec::new(),
         }
     }
 }
@@ -126,6 +133,17 @@ impl Default for TcpLimits {
 pub struct Control {
     /// The group whose members may use the control socket; none: only the user of the daemon.
     pub group: Option<String>,
+}
+
+/// An operator of resolvers: all that they ask from changes sides together while a region moves in steps.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ResolverConfig {
+    /// What operators call it.
+    pub name: String,
+    /// The networks that its resolvers ask from.
+    pub networks: Vec<Network>,
+    /// An address at which it can be asked; none: it is not.
+    pub address: Option<IpAddr>,
 }
 
 /// A zone, its sites, and who is answered from which.
@@ -185,6 +203,7 @@ impl Config {
             server: Server::default(),
             control: Control::default(),
             regions: Vec::new(),
+            resolvers: Vec::new(),
             zones: Vec::new(),
         }
     }

@@ -86,6 +86,7 @@ pub(super) fn read_protocol(table: &Table<'_>, dir: &Path, server: &mut Server) 
     if let Some(cookies) = table.table("server.cookies") {
         server.cookies = read_cookies(&cookies);
     }
+    server.trusted_ecs = read_trusted(table);
     server.rate_limit = table.table("server.rate_limit").map(|limit| read_rate_limit(&limit));
     server.encrypted = table.table("server.encrypted").map(|encrypted| read_encrypted(&encrypted, dir));
 }
@@ -127,6 +128,25 @@ fn secret(text: &str) -> Option<[u8; 16]> {
         text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect::<Option<_>>()?;
     let octets: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
     if digits.len() == 32 { octets.try_into().ok() } else { None }
+}
+
+/// Resolvers whose word is taken for where a client is: one who is not to be trusted could have itself told what any
+/// client is told, and no more; but its caches would be filled with it.
+fn read_trusted(table: &Table<'_>) -> Vec<Network> {
+    let example = "[\"192.0.2.53\", \"2001:db8::/48\"]";
+    let mut trusted: Vec<Network> = Vec::new();
+    for At { value, span } in table.strings("trusted_ecs", example).map(|found| found.value).unwrap_or_default() {
+        match value.parse() {
+            Ok(network) if trusted.contains(&network) => {
+                table.wrong(&span, "trusted_ecs", format!("`{network}` is listed twice"), "", "remove one of the two");
+            }
+            Ok(network) => trusted.push(network),
+            Err::<Network, _>(what) => {
+                table.wrong(&span, "trusted_ecs", what, "", format!("`trusted_ecs = {example}`"));
+            }
+        }
+    }
+    trusted
 }
 
 /// The table turns the limit on; what it leaves out is as usual.

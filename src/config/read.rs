@@ -1,6 +1,5 @@
 //! From the text of a configuration to its meaning: the top, the server, the regions.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -12,8 +11,7 @@ use super::page::Page;
 use super::problem::Problems;
 use super::protocol::read_protocol;
 use super::table::{At, Table};
-use super::{Config, Control, DEFAULT_REGION, Server, TcpLimits, zone};
-use crate::net::{Network, Region};
+use super::{Config, Control, Server, TcpLimits, networks, zone};
 
 /// Reads `text`, the configuration file at `path`. Opens no file; all that is wrong comes back at once.
 pub fn read(path: &Path, text: &str) -> Result<Config, Problems> {
@@ -50,13 +48,14 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
         ),
     }
     let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
-    let regions = read_regions(top);
+    let regions = networks::read_regions(top);
     Config {
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
         server: read_server(top, dir),
         control: read_control(top),
+        resolvers: networks::read_resolvers(top),
         zones: zone::read_zones(top, &regions),
         regions,
     }
@@ -167,82 +166,7 @@ fn read_control(top: &Table<'_>) -> Control {
     Control { group: table.string("group", "dnsops").map(|found| found.value.into()) }
 }
 
-fn read_regions(top: &Table<'_>) -> Vec<Region> {
-    let mut regions: Vec<Region> = Vec::new();
-    let mut lines = HashMap::new();
-    let mut owners: HashMap<Network, (String, usize)> = HashMap::new();
-    for table in top.tables("region") {
-        let name = read_label(&table, "europe");
-        if let Some(At { value, span }) = &name {
-            let line = table.page.place(span.start).0;
-            if *value == DEFAULT_REGION {
-                table.wrong(
-                    span,
-                    "name",
-                    "`default` can't be a region of networks",
-                    "it is the region of everybody whom no other region holds",
-                    "another name",
-                );
-            } else if let Some(first) = lines.insert(value.to_string(), line) {
-                table.wrong(
-                    span,
-                    "name",
-                    format!("the region `{value}` stands in line {first} already"),
-                    "",
-                    "put all networks in one `[[region]]`, or name this one otherwise",
-                );
-            }
-        }
-        let name = name.map_or("", |found| found.value);
-        let networks = read_networks(&table, name, &mut owners);
-        regions.push(Region { name: name.into(), networks });
-    }
-    regions
-}
-
-fn read_networks(table: &Table<'_>, region: &str, owners: &mut HashMap<Network, (String, usize)>) -> Vec<Network> {
-    let example = "[\"192.0.2.0/24\", \"2001:db8::/48\"]";
-    if table.get("networks").is_none() {
-        let meaning = "a region without networks holds no client";
-        table.missing("networks", meaning, format!("`networks = {example}`, or remove the region"));
-    }
-    let Some(found) = table.strings("networks", example) else { return Vec::new() };
-    if found.value.is_empty() {
-        let meaning = "a region without networks holds no client";
-        table.wrong(&found.span, "networks", "is empty", meaning, "list the region's networks, or remove the region");
-    }
-    let mut networks = Vec::new();
-    for At { value, span } in &found.value {
-        let network = match value.parse::<Network>() {
-            Ok(network) => network,
-            Err(what) => {
-                table.wrong(span, "networks", what, "", format!("`networks = {example}`"));
-                continue;
-            }
-        };
-        let line = table.page.place(span.start).0;
-        match owners.get(&network) {
-            Some((owner, first)) if owner == region => {
-                let what = format!("`{network}` is listed twice, first in line {first}");
-                table.wrong(span, "networks", what, "", "remove one of the two");
-            }
-            Some((owner, first)) => table.wrong(
-                span,
-                "networks",
-                format!("`{network}` is in the region `{owner}` already (line {first})"),
-                "nothing would say from which sites these clients are answered",
-                "leave it in one of the two; a longer prefix inside of it may be in another region",
-            ),
-            None => {
-                owners.insert(network, (region.into(), line));
-                networks.push(network);
-            }
-        }
-    }
-    networks
-}
-
-/// The `name` of a region or site: a word that can be typed on a command line and as a bare key.
+/// The `name` of a region, resolver or site: a word that can be typed on a command line and as a bare key.
 pub(super) fn read_label<'a>(table: &Table<'a>, example: &str) -> Option<At<&'a str>> {
     if table.get("name").is_none() {
         table.missing("name", "nothing could refer to it", format!("`name = {example:?}`"));

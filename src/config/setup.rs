@@ -1,22 +1,43 @@
 //! From the configuration to the words of the driver.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::{Config, SiteConfig, ZoneConfig};
+use super::{Config, ResolverConfig, SiteConfig, ZoneConfig};
 use crate::driver::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
+use crate::net::Region;
 use crate::serving::content::{BlastRadius, Policy};
 use crate::serving::cookie::{CookieKeys, CookieSecret};
+use crate::serving::ranges::Ranges;
+use crate::serving::units::{UnitKey, Units};
 use crate::serving::{Cookies, Settings};
 
+/// Keys that outlive the process.
+#[derive(Clone, Copy, Default)]
+pub struct Keys {
+    /// What the keys of cookies are made from.
+    pub cookies: [u8; 16],
+    /// The key of the hash that says which clients a move takes first.
+    pub units: UnitKey,
+}
+
 impl Config {
-    /// What the configuration says of what is served; `cookie_root` is what the keys of cookies are made from.
-    pub fn setup(&self, cookie_root: [u8; 16]) -> Setup {
+    /// What the configuration says of what is served, with the keys that are kept.
+    pub fn setup(&self, keys: Keys) -> Setup {
         Setup {
             zones: self.zones.iter().map(|zone| self.spec(zone)).collect(),
             regions: self.regions.clone(),
+            units: Units::new(keys.units, &self.operators()),
             include_outside: self.include_outside,
-            settings: self.settings(cookie_root),
+            settings: self.settings(keys.cookies),
         }
+    }
+
+    /// The operators of resolvers, each with the networks that they ask from.
+    fn operators(&self) -> Vec<Region> {
+        let region =
+            |resolver: &ResolverConfig| Region { name: resolver.name.clone(), networks: resolver.networks.clone() };
+        self.resolvers.iter().map(region).collect()
     }
 
     fn settings(&self, cookie_root: [u8; 16]) -> Settings {
@@ -30,6 +51,7 @@ impl Config {
             udp_payload: server.udp_payload,
             cookies: cookies.enabled.then_some(Cookies { secret, required: cookies.required }),
             identity: server.identity.as_deref().map(Into::into),
+            trusted_subnets: Arc::new(Ranges::new(server.trusted_ecs.iter().map(|network| (*network, 1)))),
             version: server.show_version.then(|| concat!("understudy ", env!("CARGO_PKG_VERSION")).into()),
         }
     }

@@ -11,7 +11,7 @@ use crate::time::Ttl;
 
 /// Every table and the keys that it may have. Whatever is not here is unknown.
 const SCHEMA: &[(&str, &[&str])] = &[
-    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "zone"]),
+    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "resolver", "zone"]),
     (
         "server",
         &[
@@ -26,6 +26,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "cookies",
             "encrypted",
             "rate_limit",
+            "trusted_ecs",
         ],
     ),
     ("server.tcp", &["connections", "per_client", "idle", "write"]),
@@ -37,6 +38,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
     ("server.rate_limit", &["per_second", "window", "slip", "prefix_v4", "prefix_v6", "exempt"]),
     ("control", &["group"]),
     ("region", &["name", "networks"]),
+    ("resolver", &["name", "networks", "address"]),
     ("zone", &["name", "file", "site", "negative_ttl", "max_ttl", "may_vanish", "blast_radius", "routing"]),
     ("zone.site", &["name", "file"]),
     ("zone.blast_radius", &["percent", "names"]),
@@ -269,7 +271,11 @@ fn remedy_for_unknown(name: &str, path: &str, keys: &[&str]) -> String {
 
 /// The header of a table, as it is written.
 fn header(path: &str) -> String {
-    if matches!(path, "region" | "zone" | "zone.site") { format!("[[{path}]]") } else { format!("[{path}]") }
+    if matches!(path, "region" | "resolver" | "zone" | "zone.site") {
+        format!("[[{path}]]")
+    } else {
+        format!("[{path}]")
+    }
 }
 
 /// What a value is, with its article.

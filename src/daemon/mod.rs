@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::cli::Serve;
-use crate::config::{Config, Source};
+use crate::config::{Config, Keys, Source};
 use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
@@ -25,6 +25,7 @@ use crate::serve::certificates::Certificates;
 use crate::serve::encrypted::EncryptedRunning;
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
+use crate::serving::units::UnitKey;
 use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::Actor;
@@ -47,11 +48,11 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let hangup = signal(SignalKind::hangup()).map_err(plain)?;
     let store = Store::open(config.state_dir.as_deref())?;
     let control = bind(&store, config.control.group.as_deref())?;
-    let cookie_root = store.secret("cookies")?;
-    let driver = Driver::start(config.setup(cookie_root), store, hash_key()).map_err(plain)?;
+    let keys = Keys { cookies: store.secret("cookies")?, units: UnitKey(store.secret("units")?) };
+    let driver = Driver::start(config.setup(keys), store, hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
-        cookie_root,
+        keys,
         certificates: encrypted.as_ref().map(|encrypted| Arc::clone(&encrypted.certificates)),
         source: order.source,
         config: config.clone(),
@@ -75,8 +76,8 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
 
 struct Daemon {
     driver: Driver,
-    /// What the keys of cookies are made from.
-    cookie_root: [u8; 16],
+    /// The keys that outlive it.
+    keys: Keys,
     /// The certificate of the encrypted transports, if there are any.
     certificates: Option<Arc<Certificates>>,
     source: Source,
@@ -99,7 +100,7 @@ impl Daemon {
     /// Takes over the files at the start. What was verified before goes on being served where they are broken; where
     /// nothing can be served at all, there is no server.
     fn first_load(&mut self, config: &Config) -> Result<(), Failure> {
-        let reloaded = self.driver.reload(config.setup(self.cookie_root), &[], &driver::daemon());
+        let reloaded = self.driver.reload(config.setup(self.keys), &[], &driver::daemon());
         self.note_reload(&reloaded);
         // The log says if it can't be written.
         let _ = self.driver.record_reload(&reloaded, &[], &driver::daemon());
@@ -203,7 +204,7 @@ impl Daemon {
             let summary = format!("the configuration has errors and the last good one stays: {}", failure.what);
             self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });
         })?;
-        let setup = config.setup(self.cookie_root);
+        let setup = config.setup(self.keys);
         if let Some(idle) = self.driver.idle(&setup, accept) {
             let summary = format!("nothing was changed: {idle}");
             self.last_reload = Some(LastAct { at: driver::now(), ok: false, summary });

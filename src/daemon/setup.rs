@@ -14,6 +14,7 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
         |server: &'_ Server| server.encrypted.as_ref().map(|encrypted| format!("{:?}", encrypted.listeners()));
     let parts = [
         ("`[[region]]`", started.regions != now.regions),
+        ("`[[resolver]]`", started.resolvers != now.resolvers),
         ("`state_dir`", started.state_dir != now.state_dir),
         ("`[control]`", started.control != now.control),
         ("`server.listen`", a.listen != b.listen),

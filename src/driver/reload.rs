@@ -204,7 +204,7 @@ impl Driver {
         accepted: &[Override],
         actor: &Actor,
     ) -> Result<ReloadOutcome, DriverError> {
-        let gone = former.routing.sites_in_use().into_iter().map(|site| former.content.site(site));
+        let gone = former.routing.sites_held().into_iter().map(|site| former.content.site(site));
         if let Some(gone) = gone.into_iter().find(|site| spec.sites.iter().all(|kept| kept.name != site.name)) {
             return Ok(ReloadOutcome::Refused(vec![Finding {
                 gate: id::LOADS,
@@ -362,8 +362,7 @@ fn is_same(a: &Content, b: &Content) -> bool {
 
 /// The routing of `old` with the numbers that its sites have in `new`.
 pub(super) fn renumbered(routing: &Routing, old: &Content, new: &Content) -> Routing {
-    let number = |site: &SiteId| new.site_named(&old.site(*site).name).unwrap_or_default();
-    Routing { sites: routing.sites.iter().map(number).collect(), ..routing.clone() }
+    routing.renumbered(|site: SiteId| new.site_named(&old.site(site).name).unwrap_or_default())
 }
 
 fn tally(old: &Content, new: &Content) -> Tally {

@@ -33,7 +33,8 @@ impl Driver {
         let latest = journal.latest(STREAM)?;
         let generation = latest.as_ref().map_or(0, |row| row.generation);
         let regions = Regions::new(&setup.regions);
-        let serving = Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions));
+        let serving =
+            Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions).with_units(setup.units.clone()));
         let mut driver = Driver {
             stage: Stage::new(Arc::clone(&serving))?,
             serving,
@@ -134,12 +135,11 @@ impl Driver {
             let route = spec.routes.get(name).or_else(|| spec.routes.get(DEFAULT));
             route.and_then(|site| content.site_named(site)).unwrap_or_default()
         };
-        Routing { sites: self.serving.regions.iter().map(|(_, name)| site_of(name)).collect(), ..self.nowhere() }
+        Routing::at(self.serving.regions.iter().map(|(_, name)| site_of(name)).collect())
     }
 
     /// All regions at the first site.
     fn nowhere(&self) -> Routing {
-        let sites = self.serving.regions.iter().map(|_| SiteId::default()).collect();
-        Routing { sites, revision: 0, moved: Vec::new() }
+        Routing::at(self.serving.regions.iter().map(|_| SiteId::default()).collect())
     }
 }

@@ -7,6 +7,7 @@ use crate::name::Name;
 use crate::net::Region;
 use crate::serving::Settings;
 use crate::serving::content::{Content, Policy};
+use crate::serving::units::Units;
 
 /// All that is configured about what is served.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Setup {
     pub zones: Vec<ZoneSpec>,
     /// The regions, in the order of the configuration.
     pub regions: Vec<Region>,
+    /// Who changes sides together while a region moves in steps.
+    pub units: Units,
     /// Whether texts may include files from outside of their directory.
     pub include_outside: bool,
     /// How answers are given, whatever the zone.

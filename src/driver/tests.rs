@@ -19,6 +19,7 @@ use crate::rr::RrType;
 use crate::serve::{ListenSettings, Listeners};
 use crate::serving::Settings;
 use crate::serving::content::Policy;
+use crate::serving::units::Units;
 use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::{Entry, Journal};
@@ -32,7 +33,13 @@ fn setup(dir: &Path) -> Setup {
         policy: Policy::default(),
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };
-    Setup { zones: vec![zone], regions: Vec::new(), include_outside: false, settings: Settings::default() }
+    Setup {
+        zones: vec![zone],
+        regions: Vec::new(),
+        units: Units::default(),
+        include_outside: false,
+        settings: Settings::default(),
+    }
 }
 
 fn write_zone(dir: &Path) {

@@ -11,7 +11,6 @@ use crate::snapshot::answer::{Owner, Rcode, Scope, Section, Sink, Spot};
 use crate::snapshot::denial::Proof;
 use crate::snapshot::node::WireSet;
 use crate::snapshot::sought::Sought;
-use crate::time::Ttl;
 use crate::zone::rrsets::Zone;
 
 /// What becomes of a question.
@@ -124,7 +123,7 @@ struct Summary {
 }
 
 impl<'s> Sink<'s> for Summary {
-    fn enter(&mut self, _: Scope, _: &Sought) {}
+    fn enter(&mut self, _: Scope<'s>, _: &Sought) {}
 
     fn put(&mut self, section: Section, _: Owner, set: WireSet<'s>) -> Option<Spot> {
         match section {
@@ -149,7 +148,7 @@ impl<'s> Sink<'s> for Summary {
         Some(Spot::default())
     }
 
-    fn put_synthesized(&mut self, _: NameRef<'_>, _: Ttl) -> Option<Spot> {
+    fn put_synthesized(&mut self, _: NameRef<'_>, _: WireSet<'s>) -> Option<Spot> {
         self.data |= self.rtype == RrType::CNAME;
         Some(Spot::default())
     }

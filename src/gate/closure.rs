@@ -2,6 +2,7 @@
 //! resolves at both.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::ask::{ask, types_at};
 use super::{Change, Finding, Pair, Side, id};
@@ -9,8 +10,8 @@ use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::serving::ZoneServing;
 use crate::serving::content::SiteContent;
-use crate::serving::{Serving, ZoneServing};
 use crate::zone::rdata;
 
 /// Judges all regions that move: against the site that they leave, whose answers are in caches, and against the sites
@@ -19,13 +20,23 @@ use crate::zone::rdata;
 pub fn judge(change: Change<'_>) -> Finding {
     let mut broken = BTreeSet::new();
     let mut followed = HashSet::new();
+    let mut checked = HashSet::new();
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
+        checked.insert([pair.before, pair.after].map(|side| Arc::as_ptr(&side.site.snapshot)));
         let others = neighbours(change).into_iter().filter(|other| {
             other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
         });
         for other in std::iter::once(pair.before).chain(others) {
             check(change, [other, pair.after], &mut followed, &mut broken);
             check(change, [pair.after, other], &mut followed, &mut broken);
+        }
+    }
+    // Clients at either side of a move are out there together, whatever it is that changes. Not again where a pair has
+    // shown it.
+    for [one, other] in change.splits() {
+        if !checked.contains(&[one, other].map(|side| Arc::as_ptr(&side.site.snapshot))) {
+            check(change, [one, other], &mut followed, &mut broken);
+            check(change, [other, one], &mut followed, &mut broken);
         }
     }
     if broken.is_empty() {
@@ -52,9 +63,9 @@ pub fn judge(change: Change<'_>) -> Finding {
 /// What regions are answered from after the change, each site once.
 fn neighbours<'a>(change: Change<'a>) -> Vec<Side<'a>> {
     let Some(zone) = change.zone_after() else { return Vec::new() };
-    let sides = change.after.regions.iter().map(|(region, _)| Side {
-        site: zone.content.site(zone.routing.site(region)),
-        view: change.after.view_of(region),
+    let sides = change.after.regions.iter().flat_map(|(region, _)| {
+        let sides = zone.routing.sides(region);
+        sides.map(move |side| Side::of(change.after, zone, region, [side, side]))
     });
     let mut seen = HashSet::new();
     sides.filter(|side| seen.insert(&side.site.name)).collect()
@@ -62,13 +73,9 @@ fn neighbours<'a>(change: Change<'a>) -> Vec<Side<'a>> {
 
 /// Whether regions were answered from both sites before the change: then it is not the change that brings them together.
 fn were_together(change: Change<'_>, one: &str, other: &str) -> bool {
-    let in_use = |zone: &ZoneServing, serving: &Serving, name: &str| {
-        serving.regions.iter().any(|(region, _)| zone.content.site(zone.routing.site(region)).name == name)
-    };
-    one == other
-        || change
-            .zone_before()
-            .is_some_and(|zone| in_use(zone, change.before, one) && in_use(zone, change.before, other))
+    let in_use =
+        |zone: &ZoneServing, name: &str| zone.sites_in_use().iter().any(|site| zone.content.site(*site).name == name);
+    one == other || change.zone_before().is_some_and(|zone| in_use(zone, one) && in_use(zone, other))
 }
 
 /// Asks the second side for whatever the first refers to in zones of ours, and notes which names that were.

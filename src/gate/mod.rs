@@ -16,11 +16,15 @@ pub mod vanish;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::serving::content::{SiteContent, SiteId};
 use crate::serving::regions::RegionId;
+use crate::serving::routing;
 use crate::serving::{Serving, View, ZoneServing};
 use crate::time::Timestamp;
 
@@ -120,7 +124,7 @@ pub struct Change<'a> {
     pub now: Timestamp,
 }
 
-/// What a region gets of the zone, before and after.
+/// What clients of a region get of the zone, before and after.
 #[derive(Clone, Copy)]
 pub struct Pair<'a> {
     /// The region; where several get the same, the first of them.
@@ -151,35 +155,87 @@ impl<'a> Change<'a> {
         self.after.zone(self.origin)
     }
 
-    /// Each distinct pair of what a region gets before and after, where the two are not the very same snapshot. Chains
-    /// lead into other zones: regions that get those from other sites get something else.
+    /// Each distinct pair of what a client may get before and after, where the two are not the very same snapshot. While
+    /// a region moves its clients are at either side: all that one of them may go through is a pair. Chains lead into
+    /// other zones: regions that get those from other sites get something else.
     pub fn pairs(self) -> Vec<Pair<'a>> {
         let (Some(before), Some(after)) = (self.zone_before(), self.zone_after()) else { return Vec::new() };
-        let mut seen = std::collections::HashSet::new();
-        let pair = |region| {
-            let side = |serving: &'a Serving, zone: &'a ZoneServing| Side {
-                site: zone.content.site(zone.routing.site(region)),
-                view: serving.view_of(region),
-            };
-            Pair { region, before: side(self.before, before), after: side(self.after, after) }
-        };
-        self.after
-            .regions
-            .iter()
-            .map(|(region, _)| pair(region))
-            .filter(|pair| !std::sync::Arc::ptr_eq(&pair.before.site.snapshot, &pair.after.site.snapshot))
-            .filter(|pair| {
-                let sites = (&raw const *pair.before.site, &raw const *pair.after.site);
-                seen.insert((sites, self.others(pair.region)))
-            })
-            .collect()
+        let mut seen = HashSet::new();
+        let mut pairs = Vec::new();
+        for (region, _) in self.after.regions.iter() {
+            for (from, to) in passages(before, after, region) {
+                for others in [routing::Side::Base, routing::Side::To] {
+                    let pair = Pair {
+                        region,
+                        before: Side::of(self.before, before, region, [from, others]),
+                        after: Side::of(self.after, after, region, [to, others]),
+                    };
+                    let is_new = !Arc::ptr_eq(&pair.before.site.snapshot, &pair.after.site.snapshot);
+                    let sites = (&raw const *pair.before.site, &raw const *pair.after.site);
+                    if is_new && seen.insert((sites, self.others(region, others))) {
+                        pairs.push(pair);
+                    }
+                }
+            }
+        }
+        pairs
     }
 
-    /// From which sites a region gets the other zones, before and after.
-    fn others(self, region: RegionId) -> Vec<SiteId> {
+    /// What clients of regions that are answered from two sites after the change get at either side of the move.
+    pub fn splits(self) -> Vec<[Side<'a>; 2]> {
+        let Some(after) = self.zone_after() else { return Vec::new() };
+        let mut seen = HashSet::new();
+        let mut splits = Vec::new();
+        for (region, _) in self.after.regions.iter().filter(|(region, _)| after.routing.split(*region).is_some()) {
+            for others in [routing::Side::Base, routing::Side::To] {
+                let sides = [routing::Side::Base, routing::Side::To];
+                let split = sides.map(|side| Side::of(self.after, after, region, [side, others]));
+                if seen.insert((split.map(|side| &raw const *side.site), self.others(region, others))) {
+                    splits.push(split);
+                }
+            }
+        }
+        splits
+    }
+
+    /// From which sites a region gets the other zones at one side of their moves, before and after.
+    fn others(self, region: RegionId, side: routing::Side) -> Vec<SiteId> {
         let zones = self.before.zones().iter().chain(self.after.zones());
         let others = zones.filter(|zone| zone.content.origin.as_ref() != self.origin);
-        others.map(|zone| zone.routing.site(region)).collect()
+        others.map(|zone| zone.routing.site_at(region, side)).collect()
+    }
+}
+
+/// From which side to which one clients of a region may go by a change. Within one move nobody goes back while the share
+/// grows, and nobody goes over while it shrinks.
+fn passages(
+    before: &ZoneServing,
+    after: &ZoneServing,
+    region: RegionId,
+) -> impl Iterator<Item = (routing::Side, routing::Side)> {
+    let ends = |zone: &ZoneServing| {
+        let moving = zone.routing.split(region)?;
+        let names = [zone.routing.site(region), moving.to].map(|site| zone.content.site(site).name.clone());
+        Some((names, moving.salt, moving.share))
+    };
+    let order = ends(before).zip(ends(after)).filter(|(old, new)| old.0 == new.0 && old.1 == new.1);
+    let order = order.map(|(old, new)| new.2.cmp(&old.2));
+    let possible = move |from, to| match order {
+        None => true,
+        Some(order) if from == routing::Side::To && to == routing::Side::Base => order.is_lt(),
+        Some(order) if from == routing::Side::Base && to == routing::Side::To => order.is_gt(),
+        Some(_) => true,
+    };
+    let targets: Vec<_> = after.routing.sides(region).collect();
+    let all = before.routing.sides(region).flat_map(move |from| targets.clone().into_iter().map(move |to| (from, to)));
+    all.filter(move |(from, to)| possible(*from, *to))
+}
+
+impl<'a> Side<'a> {
+    /// What clients of a region get that are at these sides of its moves: in `zone`, and in all others.
+    pub fn of(serving: &'a Serving, zone: &'a ZoneServing, region: RegionId, sides: [routing::Side; 2]) -> Side<'a> {
+        let site = zone.content.site(zone.routing.site_at(region, sides[0]));
+        Side { site, view: serving.view_at(region, zone, sides) }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `zone.serial`: the serial that secondaries and caches see only rises (RFC 1982).
 
-use super::{Change, Finding, id};
+use super::{Change, Finding, Pair, id};
 use crate::evidence::Verdict;
 use crate::serial::Serial;
+use crate::serving::regions::RegionId;
 
 /// Judges the serial that the change would publish, and the ones that the texts ask for.
 pub fn judge(change: Change<'_>) -> Finding {
@@ -47,11 +48,15 @@ pub fn judge(change: Change<'_>) -> Finding {
 /// its SOA is told as it was signed.
 fn is_stuck(change: Change<'_>) -> bool {
     let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) else { return false };
-    after.serial == before.serial
-        && change
-            .pairs()
-            .iter()
-            .any(|pair| pair.after.site.snapshot.is_signed() && !pair.after.site.answers_like(pair.before.site))
+    // Of a default region that is partly over the SOA is that of the site which it leaves, until all of it is over.
+    let will_rise = |pair: &Pair<'_>| {
+        let end = pair.after.site.snapshot.signed_serial().is_some_and(|serial| serial.is_above(before.serial));
+        end && pair.region == RegionId::default() && after.routing.split(pair.region).is_some()
+    };
+    let is_same = |pair: &Pair<'_>| {
+        pair.after.site.snapshot.is_signed() && !pair.after.site.answers_like(pair.before.site) && !will_rise(pair)
+    };
+    after.serial == before.serial && change.pairs().iter().any(is_same)
 }
 
 /// Whether an edit raises the serial by 2³¹ or more: to a secondary that is no rise.

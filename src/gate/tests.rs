@@ -51,7 +51,7 @@ fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_vanish: &[&str
     Proposal {
         loads: Finding::pass(id::LOADS, origin.as_ref(), ""),
         content: Arc::new(Content { origin, sites, policy, epoch: 1 }),
-        routing: Routing { sites: routed.iter().map(|site| SiteId(*site)).collect(), revision: 0, moved: Vec::new() },
+        routing: Routing::at(routed.iter().map(|site| SiteId(*site)).collect()),
         restored: None,
     }
 }

@@ -25,7 +25,7 @@ pub fn judge(change: Change<'_>) -> Finding {
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
         let aliased = aliased_types(&pair.before.site.zone);
         let policy = &after.content.policy;
-        Search { change, pair, policy, aliased, lost: &mut lost, unproven: &mut unproven, asked: &mut asked }.run();
+        Search { pair, policy, aliased, lost: &mut lost, unproven: &mut unproven, asked: &mut asked }.run();
     }
     let finding = |verdict, reason: String, remedy: &str, items| {
         let remedy = remedy.into();
@@ -60,7 +60,6 @@ pub fn judge(change: Change<'_>) -> Finding {
 }
 
 struct Search<'a, 'l> {
-    change: Change<'a>,
     pair: Pair<'a>,
     policy: &'a Policy,
     /// What clients ask for by the name of an alias.
@@ -131,10 +130,8 @@ impl<'a> Search<'a, '_> {
         };
         // Where nothing of ours is found, somebody else answers for all that is below.
         self.check_child(dname.owner, &[RrType::CNAME]);
-        let before = self.change.before;
-        let Some(led_to) = target.ancestors().find_map(|origin| before.zone(origin)) else { return };
-        let led_to = &led_to.content.site(led_to.routing.site(self.pair.region)).zone;
-        for below in led_to.owners().filter(|below| below.name.is_below(target)) {
+        let Some(led_to) = self.pair.before.view.content_of(target) else { return };
+        for below in led_to.zone.owners().filter(|below| below.name.is_below(target)) {
             let types: Vec<_> = below.rrsets().map(|set| set.rtype).collect();
             let Ok(name) = below.name.replace_suffix(target, dname.owner) else { continue };
             match name.as_ref().parent() {

@@ -97,8 +97,7 @@ mod tests {
     fn with(before: &Serving, origin: &str) -> Serving {
         let content =
             Content { origin: Name::absolute(origin).unwrap(), sites: Vec::new(), policy: Policy::default(), epoch: 0 };
-        let routing = Routing { sites: Vec::new(), revision: 0, moved: Vec::new() };
-        before.with_zones([ZoneServing { content: Arc::new(content), routing, serial: Serial(1) }])
+        before.with_zones([ZoneServing::new(Arc::new(content), Routing::default(), Serial(1), None)])
     }
 
     #[test]

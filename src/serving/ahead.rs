@@ -51,8 +51,8 @@ impl<'s> Ahead<'s> {
         self.count += 1;
         let number = if named { self.serving.directory.find_index(&self.serving.zones, sought, 0) } else { None };
         *walk = number.map(|number| {
-            let region = self.serving.regions.of(ClientNet::from_source(source));
-            let snapshot = self.serving.zones[number].snapshot(region);
+            let zone = &self.serving.zones[number];
+            let snapshot = zone.snapshot(self.serving.view(ClientNet::from_source(source)).site(zone));
             Walk { snapshot, hash: Some(sought.hash_above(0)), node: None, skip: 0 }
         });
         number

@@ -3,6 +3,8 @@
 use super::Settings;
 use super::cookie::{Checked, Cookie, Full, Standing};
 use super::respond::{Asker, Transport};
+use super::subnet::Subnet;
+use crate::net::ClientNet;
 use crate::rr::RrType;
 use crate::snapshot::answer::Rcode;
 
@@ -16,6 +18,7 @@ pub const PADDING_BLOCK: usize = 468;
 /// The codes of options.
 mod code {
     pub const NSID: u16 = 3;
+    pub const SUBNET: u16 = 8;
     pub const COOKIE: u16 = 10;
     pub const PADDING: u16 = 12;
     pub const EDE: u16 = 15;
@@ -24,9 +27,10 @@ mod code {
 /// A response code that needs an OPT record: a cookie is required (RFC 7873 §8).
 pub const BADCOOKIE: Rcode = Rcode(23);
 
-/// A COOKIE option has a length that no cookie has: the query is malformed (RFC 7873 §5.2.2).
+/// A COOKIE option has a length that no cookie has (RFC 7873 §5.2.2), or a client subnet is none (RFC 7871 §7.1.2): the
+/// query is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MalformedCookie;
+pub struct MalformedOption;
 
 /// What the OPT record of a query says (RFC 6891 §6.1).
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +94,13 @@ impl<'p> Edns<'p> {
     }
 
     /// The COOKIE option, the first if there are several (RFC 7873 §5.2).
-    pub fn cookie(&self) -> Result<Option<Cookie<'p>>, MalformedCookie> {
-        self.option(code::COOKIE).map(|data| Cookie::read(data).ok_or(MalformedCookie)).transpose()
+    pub fn cookie(&self) -> Result<Option<Cookie<'p>>, MalformedOption> {
+        self.option(code::COOKIE).map(|data| Cookie::read(data).ok_or(MalformedOption)).transpose()
+    }
+
+    /// The client subnet, the first if there are several.
+    pub fn subnet(&self) -> Result<Option<Subnet<'p>>, MalformedOption> {
+        self.option(code::SUBNET).map(|data| Subnet::read(data).ok_or(MalformedOption)).transpose()
     }
 }
 
@@ -103,6 +112,8 @@ pub struct Opt<'s> {
     cookie: Option<Full>,
     nsid: Option<&'s [u8]>,
     padded: bool,
+    /// Whose question it is, as a trusted resolver names it, and how many bits of that the answer is good for.
+    subnet: Option<(Subnet<'s>, u8)>,
 }
 
 impl<'s> Opt<'s> {
@@ -110,15 +121,16 @@ impl<'s> Opt<'s> {
     pub fn plain(settings: &Settings, edns: &Edns<'_>) -> Opt<'s> {
         // DO comes back as it was (RFC 3225 §3): Knot Resolver reads the lifetime of negative answers off this field.
         // No other flag is: they mean nothing yet (RFC 6891 §6.1.4).
-        Opt { payload: settings.udp_payload, dnssec_ok: edns.dnssec_ok, cookie: None, nsid: None, padded: false }
+        let (payload, dnssec_ok) = (settings.udp_payload, edns.dnssec_ok);
+        Opt { payload, dnssec_ok, cookie: None, nsid: None, padded: false, subnet: None }
     }
 
     /// One with all options that the query's asks for.
     pub fn reply(
         settings: &'s Settings,
-        edns: &Edns<'_>,
+        edns: &Edns<'s>,
         asker: &Asker,
-    ) -> Result<(Opt<'s>, Option<Standing>), MalformedCookie> {
+    ) -> Result<(Opt<'s>, Option<Standing>), MalformedOption> {
         let checked: Option<Checked> = match &settings.cookies {
             Some(cookies) => {
                 let keys = || cookies.secret.keys(asker.now);
@@ -130,7 +142,23 @@ impl<'s> Opt<'s> {
         // Where others can read along there is nothing to hide by padding (RFC 7830 §6).
         let padded = asker.transport == Transport::Encrypted && edns.option(code::PADDING).is_some();
         let cookie = checked.map(|checked| checked.answer);
-        Ok((Opt { cookie, nsid, padded, ..Opt::plain(settings, edns) }, checked.map(|checked| checked.standing)))
+        // Of whoever is not trusted the option is neither used nor given back (RFC 7871 §7.2.1, §11).
+        let trusted = settings.trusted_subnets.find(asker.source.to_canonical()) > 0;
+        let subnet = if trusted { edns.subnet()?.map(|subnet| (subnet, 0)) } else { None };
+        let opt = Opt { cookie, nsid, padded, subnet, ..Opt::plain(settings, edns) };
+        Ok((opt, checked.map(|checked| checked.standing)))
+    }
+
+    /// The network whose question it is, if a trusted resolver names it.
+    pub fn client(&self) -> Option<ClientNet> {
+        self.subnet.and_then(|(subnet, _)| subnet.client())
+    }
+
+    /// The answer is good for all whose first `bits` bits are those of the client.
+    pub fn set_scope(&mut self, bits: u8) {
+        if let Some((_, scope)) = &mut self.subnet {
+            *scope = bits;
+        }
     }
 
     /// Whether the client wants DNSSEC records.
@@ -142,7 +170,8 @@ impl<'s> Opt<'s> {
     pub fn room(&self, error: Option<ExtendedError>) -> usize {
         let cookie = self.cookie.map_or(0, |cookie| HEAD + cookie.len());
         let nsid = self.nsid.map_or(0, |nsid| HEAD + nsid.len());
-        FIXED + cookie + nsid + error.map_or(0, |_| ExtendedError::BARE)
+        let subnet = self.subnet.map_or(0, |(subnet, _)| HEAD + subnet.len());
+        FIXED + cookie + nsid + subnet + error.map_or(0, |_| ExtendedError::BARE)
     }
 
     /// Writes it at `end`; returns where it ends. The message may have `limit` octets, of which [`Opt::room`] are there.
@@ -159,6 +188,10 @@ impl<'s> Opt<'s> {
         }
         if let Some(nsid) = self.nsid {
             to.put_option(code::NSID, &[nsid]);
+        }
+        if let Some((subnet, scope)) = self.subnet {
+            let (front, address) = subnet.echo();
+            to.put_option(code::SUBNET, &[&front, &[scope], address]);
         }
         if let Some(ExtendedError { code, text }) = error {
             let text = if to.at + ExtendedError::BARE + text.len() <= limit { text } else { "" };

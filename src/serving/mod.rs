@@ -12,26 +12,33 @@ pub mod edns;
 pub mod notes;
 mod proof;
 pub mod query;
+pub mod ranges;
 pub mod regions;
 pub mod resolve;
 pub mod respond;
+pub mod routing;
+mod subnet;
 pub mod tsig;
+pub mod units;
+mod variation;
+mod view;
+mod zone;
 
 use std::sync::Arc;
 
-use content::{Content, SiteId};
 use cookie::CookieSecret;
 use directory::Directory;
 use notes::Notes;
-use regions::{RegionId, Regions};
+use ranges::Ranges;
+use regions::Regions;
+use units::Units;
 
 use crate::name::NameRef;
-use crate::net::ClientNet;
-use crate::serial::Serial;
-use crate::snapshot::Snapshot;
-use crate::snapshot::answer::Scope;
 use crate::snapshot::sought::{HashKey, Sought};
-use crate::time::Ttl;
+
+pub use routing::Routing;
+pub use view::View;
+pub use zone::ZoneServing;
 
 /// All that queries are answered from: routing and verified content.
 #[derive(Clone, Debug)]
@@ -44,6 +51,8 @@ pub struct Serving {
     pub settings: Settings,
     /// The regions that clients are told apart by.
     pub regions: Arc<Regions>,
+    /// Who changes sides together while a region moves in steps.
+    pub units: Arc<Units>,
     notes: Arc<Notes>,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
@@ -60,6 +69,9 @@ pub struct Settings {
     pub identity: Option<Arc<str>>,
     /// What `version.bind` and `version.server` are answered with, in 255 octets at most.
     pub version: Option<Arc<str>>,
+    /// Whose word is taken for which network a client is in (RFC 7871), by a number that is not 0; of others the option is
+    /// ignored.
+    pub trusted_subnets: Arc<Ranges>,
 }
 
 /// How DNS cookies are made.
@@ -73,72 +85,8 @@ pub struct Cookies {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { udp_payload: 1232, cookies: None, identity: None, version: None }
-    }
-}
-
-/// A zone as it is answered: its content, and which of it each region gets.
-#[derive(Clone, Debug)]
-pub struct ZoneServing {
-    /// What it answers at each site.
-    pub content: Arc<Content>,
-    /// Which site each region is answered from.
-    pub routing: Routing,
-    /// The serial that all answers tell.
-    pub serial: Serial,
-}
-
-/// For each region, the site that it is answered from.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Routing {
-    /// The site of each region, by [`RegionId`].
-    pub sites: Vec<SiteId>,
-    /// Counts the changes of the zone's routing; it only grows.
-    pub revision: u64,
-    /// The revision that last moved each region, by [`RegionId`]; a region behind the end was never moved.
-    pub moved: Vec<u64>,
-}
-
-impl Routing {
-    /// The revision that last moved a region: a plan that was made before it is none any more, even where the region is
-    /// back at the site that it was at.
-    pub fn moved(&self, region: RegionId) -> u64 {
-        self.moved.get(region.0 as usize).copied().unwrap_or(0)
-    }
-
-    /// Answers a region from another site, as part of the change that makes `revision`.
-    pub fn set(&mut self, region: RegionId, site: SiteId, revision: u64) {
-        let at = region.0 as usize;
-        let first = self.sites.first().copied().unwrap_or_default();
-        self.sites.resize(self.sites.len().max(at + 1), first);
-        self.moved.resize(self.moved.len().max(at + 1), 0);
-        (self.sites[at], self.moved[at], self.revision) = (site, revision, self.revision.max(revision));
-    }
-
-    /// The site of a region; a region that the routing does not know is answered like everybody else.
-    pub fn site(&self, region: RegionId) -> SiteId {
-        self.sites.get(region.0 as usize).or(self.sites.first()).copied().unwrap_or_default()
-    }
-
-    /// The sites that some region is answered from, each once, in order of their number.
-    pub fn sites_in_use(&self) -> Vec<SiteId> {
-        let mut sites = self.sites.clone();
-        sites.sort_unstable();
-        sites.dedup();
-        sites
-    }
-}
-
-impl ZoneServing {
-    /// What a region gets.
-    pub fn snapshot(&self, region: RegionId) -> &Snapshot {
-        &self.content.site(self.routing.site(region)).snapshot
-    }
-
-    /// What is true of all records that a region gets.
-    fn scope(&self, snapshot: &Snapshot) -> Scope {
-        let serial = (!snapshot.is_signed()).then_some(self.serial);
-        Scope { origin_len: self.content.origin.as_ref().len(), serial, ttl_cap: Ttl::MAX }
+        let trusted_subnets = Arc::default();
+        Settings { udp_payload: 1232, cookies: None, identity: None, version: None, trusted_subnets }
     }
 }
 
@@ -146,8 +94,14 @@ impl Serving {
     /// Nothing is served yet; the next publication is the one after `generation`.
     pub fn empty(generation: u64, key: HashKey, settings: Settings, regions: Regions) -> Serving {
         let directory = Arc::new(Directory::of(key, &[]));
-        let (regions, notes) = (Arc::new(regions), Arc::default());
-        Serving { generation, key, settings, regions, notes, zones: Vec::new(), directory }
+        let (regions, units, notes) = (Arc::new(regions), Arc::default(), Arc::default());
+        Serving { generation, key, settings, regions, units, notes, zones: Vec::new(), directory }
+    }
+
+    /// The same with clients told apart by these units. Only as long as nothing is served: with other units clients
+    /// would change sides.
+    pub fn with_units(self, units: Units) -> Serving {
+        if self.zones.is_empty() { Serving { units: Arc::new(units), ..self } } else { self }
     }
 
     /// Where the zones stand in their list: the same as long as none is added or goes.
@@ -164,16 +118,6 @@ impl Serving {
     pub fn zone(&self, origin: NameRef<'_>) -> Option<&ZoneServing> {
         let sought = Sought::new(self.key, origin);
         self.directory.find(&self.zones, &sought, 0).filter(|zone| zone.content.origin.as_ref() == origin)
-    }
-
-    /// What `client` is answered from.
-    pub fn view(&self, client: ClientNet) -> View<'_> {
-        View { serving: self, region: self.regions.of(client) }
-    }
-
-    /// What clients of a region are answered from.
-    pub fn view_of(&self, region: RegionId) -> View<'_> {
-        View { serving: self, region }
     }
 
     /// The same as it was published before a restart.
@@ -209,32 +153,6 @@ impl Serving {
         next.zones.retain(|zone| zone.content.origin.as_ref() != origin);
         next.directory = Arc::new(Directory::of(next.key, &next.zones));
         next
-    }
-}
-
-/// What one client is answered from.
-#[derive(Clone, Copy)]
-pub struct View<'s> {
-    serving: &'s Serving,
-    region: RegionId,
-}
-
-impl<'s> View<'s> {
-    /// What the region gets of the zone that holds the name.
-    pub fn content_of(self, name: NameRef<'_>) -> Option<&'s content::SiteContent> {
-        let sought = Sought::new(self.serving.key, name);
-        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
-        Some(zone.content.site(zone.routing.site(self.region)))
-    }
-
-    /// The key of the hash over names.
-    pub fn key(self) -> HashKey {
-        self.serving.key
-    }
-
-    /// Whether a zone of ours holds the name.
-    pub fn serves(self, sought: &Sought) -> bool {
-        self.serving.directory.find(&self.serving.zones, sought, 0).is_some()
     }
 }
 

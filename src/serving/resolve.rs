@@ -1,6 +1,7 @@
 //! The one function that answers: from a view, a name and a type to what is put into an answer.
 
-use super::{View, ZoneServing, proof};
+use super::view::Place;
+use super::{View, proof};
 use crate::name::{MAX_NAME, NameRef};
 use crate::rr::RrType;
 use crate::snapshot::Snapshot;
@@ -32,26 +33,16 @@ pub struct Heading {
 }
 
 impl<'s> View<'s> {
-    /// The zone that `sought` is answered from, and what of it the client gets. A DS RRset is the parent's (RFC 4035
-    /// §3.1.4.1): at the origin of a zone whose parent is served as well it is answered from there.
-    fn zone(self, sought: &Sought, rtype: RrType) -> Option<(&'s ZoneServing, &'s Snapshot)> {
-        let find = |skip| self.serving.directory.find(&self.serving.zones, sought, skip);
-        let mut zone = find(0)?;
-        if rtype == RrType::DS && zone.content.origin.as_ref().len() == sought.len() && sought.label_count() > 0 {
-            zone = find(1).unwrap_or(zone);
-        }
-        Some((zone, zone.snapshot(self.region)))
-    }
-
     /// Puts the answer to `sought` and `rtype` into `sink`; `sought` is the last name of the chain afterwards.
     pub fn resolve(self, sought: &mut Sought, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> Heading {
-        let Some((mut zone, mut snapshot)) = self.zone(sought, rtype) else {
+        let Some(mut place) = self.place(sought, rtype) else {
             return Heading { rcode: Rcode::REFUSED, authoritative: false };
         };
-        sink.enter(zone.scope(snapshot), sought);
+        sink.enter(place.zone.scope(place.snapshot), sought);
         let mut seen = [0; MAX_ALIASES];
         for aliases in 0.. {
             seen[aliases] = sought.hash_above(0);
+            let snapshot = place.snapshot;
             let alias = match snapshot.lookup(sought, rtype) {
                 Found::Alias(found, set) => {
                     let spot = sink.put(Section::Answer, Owner::Sought, set);
@@ -63,7 +54,7 @@ impl<'s> View<'s> {
                     Err(rcode) => return Heading { rcode, authoritative: true },
                 },
                 found => {
-                    let rcode = finish(snapshot, sought, rtype, found, any, sink);
+                    let rcode = finish(place, sought, rtype, found, any, sink);
                     let referred = matches!(found, Found::Referral { .. });
                     return Heading { rcode, authoritative: aliases > 0 || !referred };
                 }
@@ -84,14 +75,15 @@ impl<'s> View<'s> {
             if !sink.follow(spot, sought) {
                 return done;
             }
-            let Some(next) = self.zone(sought, rtype) else { return done };
+            let Some(next) = self.place(sought, rtype) else { return done };
             // Some validators take an answer from two zones for one zone's, and miss its signatures.
-            let mixes = snapshot.origin() != next.1.origin() && (snapshot.is_signed() || next.1.is_signed());
+            let mixes =
+                snapshot.origin() != next.snapshot.origin() && (snapshot.is_signed() || next.snapshot.is_signed());
             if mixes && sink.wants_proofs() {
                 return done;
             }
-            (zone, snapshot) = next;
-            sink.enter(zone.scope(snapshot), sought);
+            place = next;
+            sink.enter(place.zone.scope(place.snapshot), sought);
         }
         unreachable!("the loop ends at the greatest number of aliases")
     }
@@ -123,26 +115,27 @@ fn redirect<'s>(
     whole[..front].copy_from_slice(&sought.wire_above(0)[..front]);
     whole[front..].copy_from_slice(target.as_wire());
     let substitute = NameRef::trusted(whole);
-    let spot = sink.put_synthesized(substitute, set.ttl());
+    let spot = sink.put_synthesized(substitute, set);
     sought.set(snapshot.key(), substitute.as_wire());
     Ok(spot)
 }
 
 /// Puts in what ends an answer.
 fn finish<'s>(
-    snapshot: &'s Snapshot,
+    place: Place<'s>,
     sought: &Sought,
     rtype: RrType,
     found: Found<'s>,
     any: AnyPolicy,
     sink: &mut impl Sink<'s>,
 ) -> Rcode {
+    let snapshot = place.snapshot;
     match found {
         Found::Data(found, set) => {
             let spot = sink.put(Section::Answer, Owner::Sought, set);
             proof::of_expansion(snapshot, sought, found, sink);
             if let Some(spot) = spot {
-                put_addresses(snapshot, set, spot, false, sink);
+                put_addresses(place, set, spot, false, sink);
             }
             Rcode::NOERROR
         }
@@ -150,7 +143,7 @@ fn finish<'s>(
             if put_all(found, rtype, any, sink) {
                 proof::of_expansion(snapshot, sought, found, sink);
             } else {
-                put_soa(snapshot, sink);
+                put_soa(place, sink);
                 proof::of_no_data(snapshot, sought, found, sink);
             }
             Rcode::NOERROR
@@ -160,17 +153,17 @@ fn finish<'s>(
             let spot = sink.put(Section::Authority, owner, servers);
             proof::of_referral(snapshot, sought, skip, cut, sink);
             if let Some(spot) = spot {
-                put_addresses(snapshot, servers, spot, true, sink);
+                put_addresses(place, servers, spot, true, sink);
             }
             Rcode::NOERROR
         }
         Found::NoData(found) => {
-            put_soa(snapshot, sink);
+            put_soa(place, sink);
             proof::of_no_data(snapshot, sought, found, sink);
             Rcode::NOERROR
         }
         Found::NameError { skip } => {
-            put_soa(snapshot, sink);
+            put_soa(place, sink);
             proof::of_name_error(snapshot, sought, skip, sink);
             Rcode::NXDOMAIN
         }
@@ -178,8 +171,9 @@ fn finish<'s>(
     }
 }
 
-fn put_soa<'s>(snapshot: &'s Snapshot, sink: &mut impl Sink<'s>) {
-    sink.put(Section::Authority, Owner::Ancestor(snapshot.origin().len()), snapshot.negative_soa());
+fn put_soa<'s>(place: Place<'s>, sink: &mut impl Sink<'s>) {
+    let apex = place.zone.apex_snapshot(place.snapshot);
+    sink.put(Section::Authority, Owner::Ancestor(apex.origin().len()), apex.negative_soa());
 }
 
 /// Puts in the RRsets of a name that was asked for ANY, or the signatures of all where RRSIG was asked for; whether
@@ -206,12 +200,14 @@ fn put_all<'s>(found: Match<'s>, rtype: RrType, any: AnyPolicy, sink: &mut impl 
 }
 
 /// Puts in the addresses that an RRset's names lead to: required ones first, so that they are the last to be cut.
-fn put_addresses<'s>(snapshot: &'s Snapshot, set: WireSet<'s>, spot: Spot, referral: bool, sink: &mut impl Sink<'s>) {
+fn put_addresses<'s>(place: Place<'s>, set: WireSet<'s>, spot: Spot, referral: bool, sink: &mut impl Sink<'s>) {
     for required in [true, false] {
         for link in set.links().filter(|link| link.node != 0 && (referral && link.required) == required) {
-            for address in
-                snapshot.node_at(link.node).sets().filter(|set| matches!(set.rtype(), RrType::A | RrType::AAAA))
-            {
+            let node = place.snapshot.node_at(link.node);
+            if !required && place.zone.withholds(node.name(), place.snapshot) {
+                continue;
+            }
+            for address in node.sets().filter(|set| matches!(set.rtype(), RrType::A | RrType::AAAA)) {
                 sink.put(Section::Additional { required }, Owner::Within(spot, link.name_at), address);
             }
         }

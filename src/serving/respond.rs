@@ -9,7 +9,7 @@ use super::edns::{BADCOOKIE, ExtendedError, Opt};
 use super::query::{Query, Question, opcode};
 use super::resolve::{AnyPolicy, Heading};
 use super::tsig::{NOTAUTH, Tsig};
-use crate::net::ClientNet;
+use crate::net::{ClientNet, Network};
 use crate::rr::{Class, RrType};
 use crate::snapshot::answer::Rcode;
 use crate::snapshot::emit::{HEADER, Writer};
@@ -170,7 +170,7 @@ impl<'q> Reply<'q> {
         }
     }
 
-    fn answer(&self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> usize {
+    fn answer(&mut self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> usize {
         if question.class == Class::CH {
             return self.answer_chaos(question, out);
         }
@@ -182,7 +182,8 @@ impl<'q> Reply<'q> {
         let room = self.opt.map_or(0, |opt| opt.room(stale));
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
         let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
-        let view = serving.view(ClientNet::from_source(self.asker.source));
+        let named = self.opt.and_then(|opt| opt.client());
+        let view = serving.view(named.unwrap_or(ClientNet::from_source(self.asker.source)));
         let heading = view.resolve(sought, question.rtype, any, &mut writer);
         let end = writer.finish();
         let (truncated, counts) = (writer.is_truncated(), writer.counts());
@@ -191,6 +192,13 @@ impl<'q> Reply<'q> {
             return self.refuse(&not_served(serving, question), out);
         }
         self.write_header(heading, truncated, counts, out);
+        // Negative answers and referrals are for everybody, whatever they say (RFC 7871 §7.4).
+        if let Some(client) = named.filter(|_| counts[0] > 0)
+            && let Some(opt) = &mut self.opt
+        {
+            let network = serving.reach(client, question, any, dnssec, sought);
+            opt.set_scope(network.map_or(0, Network::prefix));
+        }
         self.write_opt(heading.rcode, stale, end, out)
     }
 

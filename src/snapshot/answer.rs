@@ -1,5 +1,6 @@
 //! What an answer is put together into: octets for the wire, or a summary for a gate.
 
+use super::capped::Capped;
 use super::denial::Proof;
 use super::node::WireSet;
 use super::sought::Sought;
@@ -77,19 +78,26 @@ pub struct Spot(pub u16);
 
 /// What is true of all records from one zone.
 #[derive(Clone, Copy, Debug)]
-pub struct Scope {
+pub struct Scope<'s> {
     /// The zone's origin: how many octets it has.
     pub origin_len: usize,
     /// The serial to tell, whatever the text says; none in a signed zone, whose SOA is told as it is.
     pub serial: Option<Serial>,
-    /// Caps every TTL.
-    pub ttl_cap: Ttl,
+    /// RRsets that are told to be kept for less long than they say, while traffic moves.
+    pub capped: Option<&'s Capped>,
+}
+
+impl Scope<'_> {
+    /// The TTL to tell of an RRset and its signatures.
+    pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
+        self.capped.map_or(set.ttl(), |capped| capped.ttl_of(set))
+    }
 }
 
 /// What an answer is put together into.
 pub trait Sink<'s> {
     /// From here on records are those of a zone that `sought` is in.
-    fn enter(&mut self, scope: Scope, sought: &Sought);
+    fn enter(&mut self, scope: Scope<'s>, sought: &Sought);
 
     /// Puts in an RRset; none where there is no room, after which nothing more has to be put in but optional records.
     fn put(&mut self, section: Section, owner: Owner, set: WireSet<'s>) -> Option<Spot>;
@@ -104,8 +112,9 @@ pub trait Sink<'s> {
     /// Puts in the signatures over an RRset without the RRset: somebody asked for just these.
     fn put_signatures(&mut self, owner: Owner, set: WireSet<'s>) -> Option<Spot>;
 
-    /// Puts in a CNAME record made from a DNAME: the name that is sought is an alias of `target` (RFC 6672 §3.1).
-    fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot>;
+    /// Puts in a CNAME record made from a DNAME, with its TTL: the name that is sought is an alias of `target` (RFC 6672
+    /// §3.1).
+    fn put_synthesized(&mut self, target: NameRef<'_>, dname: WireSet<'s>) -> Option<Spot>;
 
     /// The name that is sought from here on is the target of the CNAME record at `alias`; `false`, with nothing
     /// changed, where that lies so far behind that records cannot refer to it: then the answer ends with the alias.

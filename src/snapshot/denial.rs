@@ -17,6 +17,14 @@ pub(super) enum Denial {
     Nsec3(Hashed),
 }
 
+impl Denial {
+    /// The node of the NSEC3 record whose owner tells this hash.
+    pub(super) fn nsec3_at(&self, hash: Hash) -> Option<u32> {
+        let Denial::Nsec3(Hashed { chain, .. }) = self else { return None };
+        chain.binary_search_by(|(known, _)| known.cmp(&hash)).ok().map(|at| chain[at].1)
+    }
+}
+
 /// The NSEC3 chain of a zone.
 #[derive(Debug)]
 pub(super) struct Hashed {

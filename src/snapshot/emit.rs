@@ -39,7 +39,7 @@ pub struct Writer<'o, 's> {
     proofs: [Option<QueuedProof<'s>>; MAX_PROOFS],
     proof_count: usize,
     proofs_written: usize,
-    scope: Scope,
+    scope: Scope<'s>,
 }
 
 /// A proof, and how its owner is told.
@@ -52,14 +52,14 @@ struct QueuedProof<'s> {
     base: usize,
     /// Where the owner stands, once it does.
     at: usize,
-    ttl_cap: Ttl,
+    ttl: Ttl,
 }
 
 impl<'o, 's> Writer<'o, 's> {
     /// A writer that goes on at `at`, behind a question that begins right behind the header, and stops at `limit`.
     /// With `dnssec`, signatures go with what they cover.
     pub fn new(out: &'o mut [u8], at: usize, limit: usize, dnssec: bool) -> Writer<'o, 's> {
-        let scope = Scope { origin_len: 1, serial: None, ttl_cap: Ttl::MAX };
+        let scope = Scope { origin_len: 1, serial: None, capped: None };
         let limit = limit.min(out.len());
         Writer {
             out,
@@ -159,7 +159,7 @@ impl<'o, 's> Writer<'o, 's> {
     /// Puts in a proof: the first record has the owner, the others point at it.
     fn put_queued_proof(&mut self, mut queued: QueuedProof<'s>) {
         self.shorten(&mut queued);
-        let QueuedProof { proof: Proof { owner, set }, front, base, .. } = queued;
+        let QueuedProof { proof: Proof { owner, set }, front, base, ttl, .. } = queued;
         let (signatures, signature_count) = self.signatures_of(set);
         let records = set.record_count() + signature_count;
         // Beyond the reach of pointers every record has the owner.
@@ -171,7 +171,7 @@ impl<'o, 's> Writer<'o, 's> {
             return;
         }
         queued.at = self.at;
-        let ttl = set.ttl().min(queued.ttl_cap).seconds().to_be_bytes();
+        let ttl = ttl.seconds().to_be_bytes();
         for mut rest in [set.body(), signatures] {
             while let Some(len) = rest.get(10..12) {
                 let len = RECORD_HEAD + usize::from(u16::from_be_bytes([len[0], len[1]]));
@@ -217,7 +217,7 @@ impl<'o, 's> Writer<'o, 's> {
 }
 
 impl<'s> Sink<'s> for Writer<'_, 's> {
-    fn enter(&mut self, scope: Scope, sought: &Sought) {
+    fn enter(&mut self, scope: Scope<'s>, sought: &Sought) {
         self.scope = scope;
         self.sought_len = sought.len();
         self.origin_at = self.skip(self.sought_at, sought.len() - scope.origin_len);
@@ -242,7 +242,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
                 Section::Answer | Section::Authority => self.no_room(section),
             };
         };
-        let (start, ttl) = (self.at, set.ttl().min(self.scope.ttl_cap));
+        let (start, ttl) = (self.at, self.scope.ttl_of(set));
         self.copy_records(set.body(), owner, ttl);
         for at in set.pointers() {
             self.out[start + at..start + at + 2].copy_from_slice(&origin);
@@ -272,7 +272,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
         let shared = shared_octets(sought.name(), proof.owner);
         let base = self.skip(self.sought_at, self.sought_len - shared);
         let front = proof.owner.len() - shared;
-        let queued = QueuedProof { proof, front, base, at: 0, ttl_cap: self.scope.ttl_cap };
+        let queued = QueuedProof { proof, front, base, at: 0, ttl: self.scope.ttl_of(proof.set) };
         match self.proofs.get_mut(self.proof_count) {
             Some(free) => *free = Some(queued),
             None => return self.truncated = true,
@@ -286,12 +286,12 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             return self.no_room(Section::Answer);
         }
         let start = self.at;
-        self.copy_records(set.signatures(), owner, set.ttl().min(self.scope.ttl_cap));
+        self.copy_records(set.signatures(), owner, self.scope.ttl_of(set));
         self.count(Section::Answer, set.signature_count());
         Some(Spot(start as u16))
     }
 
-    fn put_synthesized(&mut self, target: NameRef<'_>, ttl: Ttl) -> Option<Spot> {
+    fn put_synthesized(&mut self, target: NameRef<'_>, dname: WireSet<'s>) -> Option<Spot> {
         // The target ends in that of the DNAME, which stands in front of it.
         let mut data = [0; MAX_NAME + 2];
         let redirection = self.redirection.and_then(|(at, tail)| pointer(at).zip(target.len().checked_sub(tail)));
@@ -315,7 +315,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
         head[..2].copy_from_slice(&owner);
         head[2..4].copy_from_slice(&RrType::CNAME.0.to_be_bytes());
         head[4..6].copy_from_slice(&Class::IN.0.to_be_bytes());
-        head[6..10].copy_from_slice(&ttl.min(self.scope.ttl_cap).seconds().to_be_bytes());
+        head[6..10].copy_from_slice(&self.scope.ttl_of(dname).seconds().to_be_bytes());
         head[10..].copy_from_slice(&(len as u16).to_be_bytes());
         self.out[self.at..self.at + RECORD_HEAD].copy_from_slice(&head);
         self.at += RECORD_HEAD + len;

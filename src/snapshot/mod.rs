@@ -6,6 +6,7 @@
 //! asks nothing else.
 
 pub mod answer;
+pub mod capped;
 pub mod compile;
 pub mod denial;
 pub mod emit;

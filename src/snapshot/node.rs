@@ -289,6 +289,11 @@ impl<'a> WireSet<'a> {
         Ttl::from_wire(u32_at(self.head, 2))
     }
 
+    /// Where in memory it lies: what tells it from any other for as long as its snapshot is there.
+    pub(super) fn place(self) -> usize {
+        self.head.as_ptr().addr()
+    }
+
     /// The records as they go out, owners and pointers to be filled in.
     pub fn body(self) -> &'a [u8] {
         self.body

@@ -49,7 +49,7 @@ pub fn serve_with<'a>(
     let empty = Serving::empty(0, key, settings, Regions::default());
     let proposals = zones.into_iter().map(|(origin, text)| Proposal {
         content: Arc::new(content(key, origin, text)),
-        routing: Routing { sites: vec![SiteId(0)], revision: 0, moved: Vec::new() },
+        routing: Routing::at(vec![SiteId(0)]),
         loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
         restored: None,
     });

@@ -1,0 +1,116 @@
+//! What one client is answered from: one site of each zone.
+
+use super::content::{SiteContent, SiteId};
+use super::regions::RegionId;
+use super::routing::Side;
+use super::{Serving, ZoneServing};
+use crate::name::NameRef;
+use crate::net::ClientNet;
+use crate::rr::RrType;
+use crate::snapshot::Snapshot;
+use crate::snapshot::sought::{HashKey, Sought};
+
+/// What one client is answered from.
+#[derive(Clone, Copy)]
+pub struct View<'s> {
+    pub(super) serving: &'s Serving,
+    region: RegionId,
+    pick: Pick<'s>,
+}
+
+/// Which site of a zone is answered from, where there are several in use.
+#[derive(Clone, Copy)]
+enum Pick<'s> {
+    /// The one that this client gets.
+    Client(ClientNet),
+    /// The one at a side of the region's move: in this zone, and in all others.
+    Sides(&'s ZoneServing, [Side; 2]),
+    /// The one of this number among those in use, or the last one.
+    Nth(usize),
+}
+
+/// What a name is answered from.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'s> {
+    pub(super) zone: &'s ZoneServing,
+    pub(super) snapshot: &'s Snapshot,
+}
+
+impl Serving {
+    /// What `client` is answered from.
+    pub fn view(&self, client: ClientNet) -> View<'_> {
+        View { serving: self, region: self.regions.of(client), pick: Pick::Client(client) }
+    }
+
+    /// What clients of a region are answered from that are at these sides of its moves: in `zone`, and in all others.
+    pub fn view_at<'s>(&'s self, region: RegionId, zone: &'s ZoneServing, sides: [Side; 2]) -> View<'s> {
+        View { serving: self, region, pick: Pick::Sides(zone, sides) }
+    }
+
+    /// Each zone answered from the site of this number among those in use, or from the last one.
+    pub(super) fn view_nth(&self, number: usize) -> View<'_> {
+        View { serving: self, region: RegionId::default(), pick: Pick::Nth(number) }
+    }
+}
+
+impl<'s> View<'s> {
+    /// What the client gets of the zone that holds the name.
+    pub fn content_of(self, name: NameRef<'_>) -> Option<&'s SiteContent> {
+        let sought = Sought::new(self.serving.key, name);
+        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
+        Some(zone.content.site(self.site(zone)))
+    }
+
+    /// The key of the hash over names.
+    pub fn key(self) -> HashKey {
+        self.serving.key
+    }
+
+    /// Whether a zone of ours holds the name.
+    pub fn serves(self, sought: &Sought) -> bool {
+        self.serving.directory.find(&self.serving.zones, sought, 0).is_some()
+    }
+
+    /// The site that the client gets of a zone, save for what everybody gets from one site.
+    pub(super) fn site(self, zone: &ZoneServing) -> SiteId {
+        // As a rule a zone is answered from one site, and nothing more has to be looked at.
+        match zone.only_site() {
+            Some(site) => site,
+            None => self.own_site(zone),
+        }
+    }
+
+    #[cold]
+    fn own_site(self, zone: &ZoneServing) -> SiteId {
+        let routing = &zone.routing;
+        match self.pick {
+            Pick::Client(client) => match routing.split(self.region) {
+                Some(moving) if self.serving.units.has_moved(client, moving.salt, moving.share) => moving.to,
+                _ => routing.site_at(self.region, Side::Base),
+            },
+            Pick::Sides(own, sides) => {
+                let side = sides[usize::from(!std::ptr::eq(own, zone))];
+                routing.site_at(self.region, side)
+            }
+            Pick::Nth(number) => {
+                let in_use = zone.sites_in_use();
+                in_use[number.min(in_use.len() - 1)]
+            }
+        }
+    }
+
+    /// The zone that `sought` is answered from, and what of it. A DS RRset is the parent's (RFC 4035 §3.1.4.1): at the
+    /// origin of a zone whose parent is served as well it is answered from there.
+    pub(super) fn place(self, sought: &Sought, rtype: RrType) -> Option<Place<'s>> {
+        let find = |skip| self.serving.directory.find(&self.serving.zones, sought, skip);
+        let mut zone = find(0)?;
+        if rtype == RrType::DS && zone.content.origin.as_ref().len() == sought.len() && sought.label_count() > 0 {
+            zone = find(1).unwrap_or(zone);
+        }
+        let site = match zone.only_site() {
+            Some(site) => site,
+            None => zone.common_site(sought, rtype).unwrap_or_else(|| self.own_site(zone)),
+        };
+        Some(Place { zone, snapshot: zone.snapshot(site) })
+    }
+}

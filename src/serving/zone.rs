@@ -1,0 +1,155 @@
+//! A zone as it is answered: its content, which of it each client gets, and what is told otherwise while it moves.
+
+use std::sync::Arc;
+
+use super::content::{Content, SiteContent, SiteId};
+use super::routing::Routing;
+use crate::name::{Name, NameRef};
+use crate::rr::RrType;
+use crate::serial::Serial;
+use crate::snapshot::Snapshot;
+use crate::snapshot::answer::Scope;
+use crate::snapshot::capped::{Capped, End};
+use crate::snapshot::sought::Sought;
+use crate::time::Ttl;
+use crate::zone::rdata;
+
+/// A zone as it is answered. What follows from content and routing is worked out when it is made.
+#[derive(Clone, Debug)]
+pub struct ZoneServing {
+    /// What it answers at each site.
+    pub content: Arc<Content>,
+    /// Which site each region is answered from.
+    pub routing: Routing,
+    /// The serial that all answers tell.
+    pub serial: Serial,
+    /// The sites that some client is answered from, each once; never none.
+    in_use: Vec<SiteId>,
+    /// What is told of its apex and its name servers, where clients are answered from several sites.
+    apex: Option<Apex>,
+    lowered: Option<Arc<Lowered>>,
+}
+
+/// What is told to everybody alike: caches ask for it from anywhere, and find the zone by it.
+#[derive(Clone, Debug)]
+struct Apex {
+    /// The site that it is told from.
+    site: SiteId,
+    /// The zone's name servers whose names are in the zone, in lower case.
+    servers: Vec<Name>,
+}
+
+/// What is told to be kept for less long than it says.
+#[derive(Debug)]
+struct Lowered {
+    /// Between which sites, and the most that is told.
+    between: Vec<(SiteId, SiteId, Ttl)>,
+    capped: Capped,
+}
+
+impl ZoneServing {
+    /// A zone with this content, routed so. What `last`, the same zone until now, had worked out is taken over where it
+    /// still holds.
+    pub fn new(content: Arc<Content>, routing: Routing, serial: Serial, last: Option<&ZoneServing>) -> ZoneServing {
+        let in_use = routing.sites_in_use();
+        let apex = (in_use.len() > 1).then(|| Apex::of(&content, &routing, &in_use));
+        let between = routing.lowered();
+        let known = last.filter(|last| Arc::ptr_eq(&last.content, &content)).and_then(|last| last.lowered.as_ref());
+        let lowered = match known.filter(|known| known.between == between) {
+            _ if between.is_empty() => None,
+            Some(known) => Some(Arc::clone(known)),
+            None => Some(Arc::new(Lowered::of(&content, between))),
+        };
+        ZoneServing { content, routing, serial, in_use, apex, lowered }
+    }
+
+    /// The sites that some client is answered from, each once, in order of their number.
+    pub fn sites_in_use(&self) -> &[SiteId] {
+        &self.in_use
+    }
+
+    /// The site that everybody is answered from, if it is one.
+    pub(super) fn only_site(&self) -> Option<SiteId> {
+        if self.apex.is_none() { self.in_use.first().copied() } else { None }
+    }
+
+    /// The site that `sought` and `rtype` are answered from whoever asks, if they are.
+    ///
+    /// A question for all types (ANY, RRSIG) is none of these: it is answered from the client's own site.
+    pub(super) fn common_site(&self, sought: &Sought, rtype: RrType) -> Option<SiteId> {
+        let apex = self.apex.as_ref()?;
+        let is_common = match rtype {
+            RrType::SOA | RrType::NS | RrType::DNSKEY | RrType::CDS | RrType::CDNSKEY => {
+                sought.len() == self.content.origin.as_ref().len()
+            }
+            RrType::A | RrType::AAAA => apex.servers.iter().any(|server| server.as_ref() == sought.name()),
+            _ => false,
+        };
+        is_common.then_some(apex.site)
+    }
+
+    /// What everybody is told of the apex, for a client that is answered from `own`.
+    pub(super) fn apex_snapshot<'s>(&'s self, own: &'s Snapshot) -> &'s Snapshot {
+        self.apex.as_ref().map_or(own, |apex| &self.content.site(apex.site).snapshot)
+    }
+
+    /// Whether addresses of the node `name` are not told along with other records by a client's `own` site: they are
+    /// those of a name server, and everybody is told them from one site.
+    pub(super) fn withholds(&self, name: &[u8], own: &Snapshot) -> bool {
+        let Some(apex) = &self.apex else { return false };
+        if std::ptr::eq(&raw const **self.snapshot(apex.site), own) {
+            return false;
+        }
+        let name = NameRef::trusted(name);
+        let stands_in =
+            |server: NameRef<'_>| name.is_wildcard() && name.parent().is_some_and(|parent| server.is_below(parent));
+        apex.servers.iter().map(Name::as_ref).any(|server| server == name || stands_in(server))
+    }
+
+    /// What is answered at a site.
+    pub(super) fn snapshot(&self, site: SiteId) -> &Arc<Snapshot> {
+        &self.content.site(site).snapshot
+    }
+
+    /// What is true of all records that a client gets.
+    pub(super) fn scope(&self, snapshot: &Snapshot) -> Scope<'_> {
+        let serial = (!snapshot.is_signed()).then_some(self.serial);
+        let capped = self.lowered.as_ref().map(|lowered| &lowered.capped);
+        Scope { origin_len: self.content.origin.as_ref().len(), serial, capped }
+    }
+
+    /// Between which sites RRsets that differ are told to be kept for less long than they say, and for how long at most.
+    pub fn lowered(&self) -> &[(SiteId, SiteId, Ttl)] {
+        self.lowered.as_ref().map_or(&[], |lowered| &lowered.between)
+    }
+}
+
+impl Apex {
+    fn of(content: &Content, routing: &Routing, in_use: &[SiteId]) -> Apex {
+        let origin = content.origin.as_ref();
+        let mut servers: Vec<Name> = in_use
+            .iter()
+            .filter_map(|site| content.site(*site).zone.rrset(origin, RrType::NS))
+            .flat_map(|set| set.rdatas().flat_map(|rdata| rdata::names(RrType::NS, rdata)).map(|(_, name)| name))
+            .filter(|name| name.is_at_or_below(origin))
+            .map(|name| name.to_lowercase())
+            .collect();
+        servers.sort_unstable();
+        servers.dedup();
+        Apex { site: routing.apex_site(), servers }
+    }
+}
+
+impl Lowered {
+    fn of(content: &Content, between: Vec<(SiteId, SiteId, Ttl)>) -> Lowered {
+        let end = |site: SiteId| -> End<'_> {
+            let SiteContent { zone, snapshot, .. } = content.site(site);
+            End { zone, snapshot }
+        };
+        let mut capped = Capped::default();
+        for &(one, other, ttl) in &between {
+            capped.lower_between([end(one), end(other)], ttl);
+        }
+        Lowered { between, capped }
+    }
+}

@@ -1,0 +1,180 @@
+//! RRsets whose TTLs are lowered while traffic moves: those that differ between the two ends of a move.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use foldhash::HashMap;
+
+use super::Snapshot;
+use super::encode::LINKED;
+use super::lookup::Found;
+use super::node::{Node, WireSet};
+use super::sought::Sought;
+use crate::name::NameRef;
+use crate::rr::RrType;
+use crate::time::Ttl;
+use crate::zone::diff::diff;
+use crate::zone::nsec3::hash_of_owner;
+use crate::zone::rrsets::Zone;
+
+/// One end of a move: its RRsets as they were read, and as they are answered.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    /// As they were read.
+    pub zone: &'a Zone,
+    /// As they are answered.
+    pub snapshot: &'a Arc<Snapshot>,
+}
+
+/// RRsets whose TTLs are lowered for as long as this is in force.
+#[derive(Debug, Default)]
+pub struct Capped {
+    /// By where in memory the RRset lies.
+    sets: HashMap<usize, Ttl>,
+    /// Keeps that memory what it is.
+    snapshots: Vec<Arc<Snapshot>>,
+}
+
+impl Capped {
+    /// Lowers to `ttl` what a client may be told otherwise at the other end: RRsets that are not the same at both, what
+    /// stands in for names that only one end has, and negative answers.
+    pub fn lower_between(&mut self, ends: [End<'_>; 2], ttl: Ttl) {
+        let [one, other] = ends;
+        self.snapshots.extend(ends.map(|end| Arc::clone(end.snapshot)));
+        for end in ends {
+            self.lower(end.snapshot.negative_soa(), ttl);
+        }
+        let (mut glue, mut tops) = (BTreeSet::new(), BTreeSet::new());
+        for difference in diff(one.zone, other.zone) {
+            let set = difference.either();
+            // That RRsets which are the same were signed at another time concerns nobody.
+            if set.rtype == RrType::RRSIG {
+                continue;
+            }
+            for end in ends {
+                self.lower_set(end, set.owner, set.rtype, ttl);
+            }
+            if matches!(set.rtype, RrType::A | RrType::AAAA) {
+                glue.insert(set.owner);
+            }
+            if difference.before.is_none() || difference.after.is_none() {
+                self.lower_around(ends, set.owner, set.rtype, ttl);
+                if set.rtype == RrType::DNAME || set.rtype == RrType::NS && set.owner != one.zone.origin() {
+                    tops.insert(set.owner);
+                }
+            }
+        }
+        let outermost = outermost(tops);
+        for end in ends {
+            self.lower_below(end, &outermost, ttl);
+            self.lower_glue(end, &glue, ttl);
+        }
+    }
+
+    /// The TTL of an RRset: its own, or less.
+    pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
+        self.sets.get(&set.place()).map_or(set.ttl(), |cap| set.ttl().min(*cap))
+    }
+
+    fn lower(&mut self, set: WireSet<'_>, ttl: Ttl) {
+        self.sets.entry(set.place()).and_modify(|known| *known = ttl.min(*known)).or_insert(ttl);
+    }
+
+    fn lower_all(&mut self, node: Node<'_>, ttl: Ttl) {
+        node.sets().for_each(|set| self.lower(set, ttl));
+    }
+
+    /// Lowers an RRset where a lookup finds it, and as a proof.
+    fn lower_set(&mut self, end: End<'_>, owner: NameRef<'_>, rtype: RrType, ttl: Ttl) {
+        let node = match rtype {
+            RrType::NSEC3 => end.snapshot.nsec3_node(owner),
+            _ => end.snapshot.node_above(&Sought::new(end.snapshot.key(), owner), 0),
+        };
+        if let Some(set) = node.and_then(|node| node.set(rtype)) {
+            self.lower(set, ttl);
+        }
+    }
+
+    /// Lowers what answers instead where only one end has an RRset: at its name, and at names above that only one end has.
+    fn lower_around(&mut self, [one, other]: [End<'_>; 2], owner: NameRef<'_>, rtype: RrType, ttl: Ttl) {
+        if matches!(rtype, RrType::NSEC | RrType::NSEC3) {
+            return;
+        }
+        let inside = owner.ancestors().take_while(|name| name.is_at_or_below(one.zone.origin()));
+        for name in inside.take_while(|name| *name == owner || one.zone.exists(*name) != other.zone.exists(*name)) {
+            for end in [one, other] {
+                self.lower_answers(end.snapshot, name, ttl);
+            }
+        }
+    }
+
+    /// Lowers what is below delegations and redirections that only one end has; none of them is below another.
+    fn lower_below(&mut self, end: End<'_>, tops: &BTreeSet<NameRef<'_>>, ttl: Ttl) {
+        if tops.is_empty() {
+            return;
+        }
+        for owner in end.zone.owners() {
+            // In canonical order all that is below a name comes right behind it.
+            let top = tops.range(..=owner.name).next_back();
+            if top.is_some_and(|top| owner.name.is_below(*top)) {
+                self.lower_answers(end.snapshot, owner.name, ttl);
+            }
+        }
+    }
+
+    /// Lowers whatever the name is answered with.
+    fn lower_answers(&mut self, snapshot: &Snapshot, name: NameRef<'_>, ttl: Ttl) {
+        match snapshot.lookup(&Sought::new(snapshot.key(), name), RrType::ANY) {
+            Found::All(found) => self.lower_all(found.node, ttl),
+            Found::Referral { cut, servers, .. } => {
+                self.lower_all(cut, ttl);
+                for link in servers.links().filter(|link| link.node != 0) {
+                    self.lower_all(snapshot.node_at(link.node), ttl);
+                }
+            }
+            Found::Redirection { set, .. } | Found::Data(_, set) | Found::Alias(_, set) => self.lower(set, ttl),
+            Found::NoData(_) | Found::NameError { .. } => {}
+        }
+    }
+
+    /// Lowers addresses that go with other records and that no lookup finds: they lie below a delegation.
+    fn lower_glue(&mut self, end: End<'_>, owners: &BTreeSet<NameRef<'_>>, ttl: Ttl) {
+        let hidden = |name: &&NameRef<'_>| {
+            let found = end.snapshot.lookup(&Sought::new(end.snapshot.key(), **name), RrType::A);
+            matches!(found, Found::Referral { .. })
+        };
+        let hidden: BTreeSet<Vec<u8>> =
+            owners.iter().filter(hidden).map(|name| name.as_wire().to_ascii_lowercase()).collect();
+        if hidden.is_empty() {
+            return;
+        }
+        for set in end.zone.rrsets().filter(|set| LINKED.iter().any(|(linked, _)| *linked == set.rtype)) {
+            let node = end.snapshot.node_above(&Sought::new(end.snapshot.key(), set.owner), 0);
+            let links = node.and_then(|node| node.set(set.rtype)).into_iter().flat_map(WireSet::links);
+            for node in links.filter(|link| link.node != 0).map(|link| end.snapshot.node_at(link.node)) {
+                if hidden.contains(node.name()) {
+                    self.lower_all(node, ttl);
+                }
+            }
+        }
+    }
+}
+
+/// Those that are below none of the others.
+fn outermost(names: BTreeSet<NameRef<'_>>) -> BTreeSet<NameRef<'_>> {
+    let mut outermost = BTreeSet::new();
+    for name in names {
+        // In canonical order all that is below a name comes right behind it.
+        if outermost.last().is_none_or(|top| !name.is_below(*top)) {
+            outermost.insert(name);
+        }
+    }
+    outermost
+}
+
+impl Snapshot {
+    /// The node of an NSEC3 record: no lookup of names finds it.
+    fn nsec3_node(&self, owner: NameRef<'_>) -> Option<Node<'_>> {
+        self.denial.nsec3_at(hash_of_owner(owner)?).map(|at| self.arena.node(at))
+    }
+}
