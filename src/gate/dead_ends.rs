@@ -8,6 +8,7 @@ use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::zone::outward::refers;
 use crate::zone::rdata;
 
 /// Judges all regions that move: a reference that led somewhere, or was not there, must not lead to nothing after it.
@@ -62,7 +63,7 @@ struct Reference<'a> {
 
 fn references<'a>(side: Side<'a>) -> impl Iterator<Item = Reference<'a>> {
     let zone = &side.site.zone;
-    let sets = zone.rrsets().filter(|set| super::closure::refers(set.rtype) && set.rtype != RrType::DNAME);
+    let sets = zone.rrsets().filter(|set| refers(set.rtype) && set.rtype != RrType::DNAME);
     sets.flat_map(|set| {
         let names = set.rdatas().flat_map(move |rdata| rdata::names(set.rtype, rdata));
         names.map(move |(_, target)| Reference { owner: set.owner, rtype: set.rtype, target })

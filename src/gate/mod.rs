@@ -8,6 +8,8 @@ pub mod ask;
 pub mod blast;
 pub mod closure;
 pub mod dead_ends;
+pub mod memo;
+mod reach;
 pub mod serials;
 pub mod signed;
 pub mod ttls;
@@ -27,6 +29,8 @@ use crate::serving::regions::RegionId;
 use crate::serving::routing;
 use crate::serving::{Serving, View, ZoneServing};
 use crate::time::Timestamp;
+use crate::zone::diff::Differing;
+use memo::{Memo, Recall};
 
 /// The names of the gates, as operators type them.
 pub mod id {
@@ -122,6 +126,8 @@ pub struct Change<'a> {
     pub origin: NameRef<'a>,
     /// When it would change.
     pub now: Timestamp,
+    /// What was found out about such changes before.
+    pub memo: &'a Memo,
 }
 
 /// What clients of a region get of the zone, before and after.
@@ -196,6 +202,29 @@ impl<'a> Change<'a> {
             }
         }
         splits
+    }
+
+    /// How the zones of a pair differ.
+    pub fn differing(self, pair: &Pair<'_>) -> Arc<Differing> {
+        self.recall_differing(pair, &mut Recall::reading(self.memo))
+    }
+
+    fn recall_differing(self, pair: &Pair<'_>, recall: &mut Recall<'_>) -> Arc<Differing> {
+        let [before, after] = [pair.before, pair.after].map(|side| &side.site.zone);
+        recall.find(
+            || Digest::of_parts([before.digest().as_bytes(), after.digest().as_bytes()]),
+            || Differing::of(before, after),
+        )
+    }
+
+    /// Finds out all that gates would ask about the regions that move, so that they need not when it comes to it.
+    pub fn learn(self) -> Memo {
+        let mut recall = Recall::learning(self.memo);
+        vanish::recall(self, &mut recall);
+        closure::recall(self, &mut recall);
+        signed::recall_alike(self, &mut recall);
+        self.pairs().iter().for_each(|pair| drop(self.recall_differing(pair, &mut recall)));
+        recall.into_learnt()
     }
 
     /// From which sites a region gets the other zones at one side of their moves, before and after.
