@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
 use crate::evidence::Verdict;
+use crate::gate::memo::Memo;
 use crate::gate::{self, Change, Finding, id};
 use crate::name::NameRef;
 use crate::serial::Serial;
@@ -16,8 +17,7 @@ use crate::serving::regions::RegionId;
 use crate::serving::routing::Side;
 use crate::serving::{Routing, Serving, Settings, ZoneServing};
 use crate::time::{Timestamp, Ttl};
-use crate::zone::diff::diff;
-use crate::zone::rrsets::Rrset;
+use crate::zone::diff::Differing;
 
 /// What is to become of one zone.
 #[derive(Clone, Debug)]
@@ -42,6 +42,10 @@ pub struct Candidate {
     now: Timestamp,
     /// What the gates find, once they were asked: a candidate is immutable, so they find that for good.
     findings: OnceLock<Vec<Finding>>,
+    /// How each pair of zones differs, by change and pair.
+    differing: OnceLock<Vec<Vec<Arc<Differing>>>>,
+    /// What was found out before.
+    memo: Arc<Memo>,
 }
 
 /// A change that may be published.
@@ -124,13 +128,23 @@ impl Candidate {
             ZoneServing::new(content, routing, serial, last)
         });
         let after = Arc::new(before.with_zones(zones));
-        Candidate { before, after, loads, now, findings: OnceLock::new() }
+        Candidate::of(before, after, loads, now)
+    }
+
+    fn of(before: Arc<Serving>, after: Arc<Serving>, loads: Vec<Finding>, now: Timestamp) -> Candidate {
+        let (findings, differing, memo) = (OnceLock::new(), OnceLock::new(), Arc::default());
+        Candidate { before, after, loads, now, findings, differing, memo }
+    }
+
+    /// The same candidate, judged with what was found out before: the verdicts are the same, and sooner there.
+    pub fn remembering(self, memo: Arc<Memo>) -> Candidate {
+        Candidate { memo, ..Candidate::of(self.before, self.after, self.loads, self.now) }
     }
 
     /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
     pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
-        let candidate = Candidate::new(before, proposals, now);
-        Candidate { after: Arc::new(candidate.after.at_generation(generation)), findings: OnceLock::new(), ..candidate }
+        let Candidate { before, after, loads, .. } = Candidate::new(before, proposals, now);
+        Candidate::of(before, Arc::new(after.at_generation(generation)), loads, now)
     }
 
     /// What `before` would be without a zone: a change that an operator has to see and accept.
@@ -149,7 +163,7 @@ impl Candidate {
                 .into(),
             items: names.collect::<BTreeSet<_>>().into_iter().collect(),
         };
-        Candidate { before, after, loads: vec![loads], now, findings: OnceLock::new() }
+        Candidate::of(before, after, vec![loads], now)
     }
 
     /// What is served now, and what would be.
@@ -164,6 +178,7 @@ impl Candidate {
             after: &self.after,
             origin: loads.zone.as_ref(),
             now: self.now,
+            memo: &self.memo,
         })
     }
 
@@ -171,7 +186,7 @@ impl Candidate {
     /// every RRset that is answered otherwise afterwards. A change of anything else leaves the plan what it is.
     pub fn digest(&self) -> Digest {
         let mut parts: Vec<Vec<u8>> = Vec::new();
-        for change in self.changes() {
+        for (change, differing) in self.changes().zip(self.differing()) {
             parts.push(change.origin.as_wire().to_ascii_lowercase());
             if let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) {
                 for (region, name) in change.after.regions.iter() {
@@ -183,14 +198,26 @@ impl Candidate {
                     }
                 }
             }
-            for pair in change.pairs() {
-                for difference in diff(&pair.before.site.zone, &pair.after.site.zone) {
-                    let digests = [difference.before, difference.after].map(|set| set.map(Rrset::digest));
-                    parts.extend(digests.map(|digest| digest.map_or(Vec::new(), |digest| digest.as_bytes().to_vec())));
-                }
-            }
+            // A pair that does not differ is none: what is answered is the same.
+            let differing = differing.iter().filter(|differing| differing.total > 0);
+            parts.extend(differing.map(|differing| differing.digest.as_bytes().to_vec()));
         }
         Digest::of_parts(parts)
+    }
+
+    /// How each pair of zones differs: for each of the changes, for each of its pairs.
+    pub fn differing(&self) -> &[Vec<Arc<Differing>>] {
+        self.differing.get_or_init(|| {
+            let of_change = |change: Change<'_>| change.pairs().iter().map(|pair| change.differing(pair)).collect();
+            self.changes().map(of_change).collect()
+        })
+    }
+
+    /// Finds out all that gates would ask about the regions that move.
+    pub fn learn(&self) -> Memo {
+        let mut memo = Memo::default();
+        self.changes().for_each(|change| memo.learn(&change.learn()));
+        memo
     }
 
     /// What every gate finds.
@@ -206,6 +233,10 @@ impl Candidate {
             gate::signed::signatures,
             gate::signed::alike,
             gate::blast::judge,
+            gate::dead_ends::judge,
+            gate::apex::judge,
+            gate::ttls::ceiling,
+            gate::ttls::negative,
         ];
         let judged = self.changes().flat_map(|change| gates.map(|judge| judge(change)));
         self.loads.iter().cloned().chain(judged).collect()

@@ -189,6 +189,7 @@ fn failover(outcome: FailoverOutcome, findings: Vec<Finding>) -> FailoverReport 
                 after: vec!["300 IN MX 20 mx2".into(), "300 IN MX 30 mx3".into()],
             },
         ],
+        unlisted: 0,
         warnings: Vec::new(),
         outcome,
     }

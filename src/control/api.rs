@@ -305,12 +305,19 @@ pub struct FailoverReport {
     pub findings: Vec<Finding>,
     /// How the answers differ.
     pub diff: Vec<RecordDiff>,
+    /// How many more RRsets differ than are in `diff`; where regions leave different sites, counted for each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted: usize,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: FailoverOutcome,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What came of a failover.

@@ -127,6 +127,7 @@ pub(super) fn failover(report: Result<FailedOver, Impossible>, order: &Order) ->
                 after: change.after,
             })
             .collect(),
+        unlisted: report.unlisted,
         warnings: report.warnings,
         outcome,
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::load::{Loading, SiteLoading, UNREADABLE, from_files};
+use super::load::{Loading, SiteLoading, UNREADABLE};
 use super::publish::{Cause, Texts};
 use super::reload::renumbered;
 use super::{Driver, DriverError};
@@ -23,7 +23,6 @@ use crate::store::audit::{Deed, Override as Overridden};
 use crate::store::journal::Actor;
 use crate::time::Ttl;
 use crate::zone::diagnostic::{Diagnostic, Severity};
-use crate::zone::diff::diff;
 use crate::zone::rdata;
 use crate::zone::rrsets::Rrset;
 
@@ -55,6 +54,8 @@ pub struct FailedOver {
     pub findings: Vec<Finding>,
     /// How answers change.
     pub changes: Vec<RrsetChange>,
+    /// How many more RRsets change than are listed; where regions leave different sites, counted for each.
+    pub unlisted: usize,
     /// What went wrong beside it, and does not undo it.
     pub warnings: Vec<String>,
     /// In short.
@@ -112,12 +113,13 @@ impl Driver {
         };
         // Only the target is taken over: edits of other sites come with a reload, and a new policy does, too.
         let shape = self.shape(&former.content.policy);
-        let loading = from_files(&spec, self.setup.include_outside, shape, Some(&former.content));
+        let loading = self.load(&spec, self.setup.include_outside, shape, Some(&former.content));
         let (content, loads, texts) = merge(&former, loading, &order.request.to, origin);
         let routing = renumbered(&routing, &former.content, &content);
         let content = Arc::new(content);
         let proposal = Proposal { content, routing, loads, restored: None };
         let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now());
+        let candidate = candidate.remembering(self.standby.memo(origin));
         let plan = candidate.digest();
         let mut findings = candidate.judge().to_vec();
         findings.extend(freshness(origin, plan, order.plan.as_deref()));
@@ -126,6 +128,7 @@ impl Driver {
             plan,
             moves: moved.iter().map(|moved| self.named(&former, *moved)).collect(),
             changes: changes(&candidate),
+            unlisted: candidate.differing().iter().flatten().map(|differing| differing.unlisted()).sum(),
             warnings: Vec::new(),
             outcome: FailoverOutcome::NothingToDo,
             findings,
@@ -174,6 +177,7 @@ impl Driver {
         } });
         let cause = Cause { actor: actor.clone(), reason: order.reason.clone(), event };
         let generation = self.publish(&verified, vec![(origin.clone(), texts)], cause)?;
+        self.standby.look_into(&self.serving);
         self.tidy();
         let changed = report.changes.iter().find(|change| change.rtype != RrType::SOA);
         let confirmed = self.confirm(origin, changed.map(|change| (change.owner.as_ref(), change.rtype)));
@@ -305,23 +309,25 @@ fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Findin
 fn changes(candidate: &Candidate) -> Vec<RrsetChange> {
     let mut all: Vec<RrsetChange> = Vec::new();
     let mut seen = HashSet::new();
-    for change in candidate.changes() {
+    for (change, differing) in candidate.changes().zip(candidate.differing()) {
         let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) else { continue };
-        for pair in change.pairs() {
+        for (pair, differing) in change.pairs().into_iter().zip(differing) {
             let soa = |side: Side<'_>, zone: &ZoneServing| {
                 let set = side.site.zone.rrset(change.origin, RrType::SOA);
                 set.map_or(Vec::new(), |set| lines(set, side, zone.serial))
             };
             let (old, new) = (soa(pair.before, before), soa(pair.after, after));
             let soa = RrsetChange { owner: change.origin.to_name(), rtype: RrType::SOA, before: old, after: new };
-            let others = diff(&pair.before.site.zone, &pair.after.site.zone)
-                .filter(|difference| difference.either().rtype != RrType::SOA)
-                .map(|difference| RrsetChange {
-                    owner: difference.either().owner.to_name(),
-                    rtype: difference.either().rtype,
-                    before: difference.before.map_or(Vec::new(), |set| lines(set, pair.before, before.serial)),
-                    after: difference.after.map_or(Vec::new(), |set| lines(set, pair.after, after.serial)),
-                });
+            let at = |side: Side<'_>, owner: &Name, rtype, serial| {
+                side.site.zone.rrset(owner.as_ref(), rtype).map_or(Vec::new(), |set| lines(set, side, serial))
+            };
+            let listed = differing.first.iter().filter(|(_, rtype)| *rtype != RrType::SOA);
+            let others = listed.map(|(owner, rtype)| RrsetChange {
+                owner: owner.clone(),
+                rtype: *rtype,
+                before: at(pair.before, owner, *rtype, before.serial),
+                after: at(pair.after, owner, *rtype, after.serial),
+            });
             let soa = Some(soa).filter(|soa| soa.before != soa.after);
             all.extend(soa.into_iter().chain(others).filter(|change| seen.insert(change.clone())));
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 
 use super::pages::LargePages;
-use super::setup::{TextFile, ZoneSpec};
+use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
 use crate::snapshot::compile::Shape;
 use crate::store::files::{FileSources, Kept, KeptSources};
+use crate::store::stamps::Stamps;
 use crate::store::texts::{Bundle, Part, Role};
 use crate::zone::check::{Limits, check};
 use crate::zone::diagnostic::{Diagnostic, Severity};
@@ -39,8 +40,10 @@ pub struct SiteLoading {
     pub content: Option<SiteContent>,
     /// All that was found, warnings too.
     pub diagnostics: Vec<Diagnostic>,
-    /// The texts, the common one and what they include among them.
+    /// The texts, the common one and what they include among them; none where what was published was made of the same.
     pub texts: SiteTexts,
+    /// How to tell whether its files are still those that were read.
+    pub stamps: Stamps,
 }
 
 /// The texts that a site's content was made of.
@@ -72,36 +75,51 @@ impl SiteTexts {
     }
 }
 
-/// Reads a zone's files. What says the same as in `former` is taken from there.
-pub fn from_files(spec: &ZoneSpec, include_outside: bool, shape: Shape, former: Option<&Content>) -> Loading {
-    let open = |file: &TextFile| -> (Read, Option<Kept>) {
+/// Reads a zone's files, but for those of sites that are known to have stayed as they were. What says the same as in
+/// `former` is taken from there.
+pub(super) fn from_files(
+    spec: &ZoneSpec,
+    include_outside: bool,
+    shape: Shape,
+    former: Option<&Content>,
+    known: impl Fn(&SiteSpec) -> Option<SiteLoading>,
+) -> Loading {
+    let mut known: Vec<Option<SiteLoading>> = spec.sites.iter().map(known).collect();
+    let open = |file: &TextFile| -> Opened {
         let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
             let first = sources.root(&file.path)?;
             Ok((first, sources))
         });
         match opened {
-            Ok((first, mut sources)) => (read_one(&spec.origin, first, &mut sources), Some(sources.into_kept())),
+            Ok((first, mut sources)) => {
+                let read = read_one(&spec.origin, first, &mut sources);
+                let stamps = sources.stamps().clone();
+                Opened { read, kept: Some(sources.into_kept()), stamps }
+            }
             Err(error) => {
-                ((None, vec![about_file(&file.path.display().to_string(), UNREADABLE, error.to_string())]), None)
+                let found = about_file(&file.path.display().to_string(), UNREADABLE, error.to_string());
+                Opened { read: (None, vec![found]), kept: None, stamps: Stamps::default() }
             }
         }
     };
-    let common = spec.common.as_ref().map(open);
-    let drafts: Vec<Draft<'_>> = spec
-        .sites
-        .iter()
-        .map(|site| {
+    let common = spec.common.as_ref().filter(|_| known.iter().any(Option::is_none)).map(open);
+    let unknown = spec.sites.iter().zip(&known).filter(|(_, known)| known.is_none());
+    let drafts: Vec<Draft<'_>> = unknown
+        .map(|(site, _)| {
             let own = site.file.as_ref().map(open);
-            let kept = |part: &Option<(Read, Option<Kept>)>| part.as_ref().and_then(|(_, kept)| kept.clone());
+            let kept = |part: &Option<Opened>| part.as_ref().and_then(|part| part.kept.clone());
             let texts = SiteTexts { common: kept(&common), own: kept(&own) };
-            Draft::new(&site.name, common.as_ref().map(|part| &part.0), own.as_ref().map(|part| &part.0), texts)
+            let mut stamps = Stamps::default();
+            common.iter().chain(&own).for_each(|part| stamps.join(&part.stamps));
+            let [common, own] = [&common, &own].map(|part| part.as_ref().map(|part| &part.read));
+            Draft { stamps, ..Draft::new(&site.name, common, own, texts) }
         })
         .collect();
     // What was read is in the drafts: the memory is needed for what comes next.
     drop(common);
     let finish = |draft: Draft<'_>| draft.finish(shape, former);
     let is_large = drafts.iter().filter_map(|draft| draft.zone.as_ref()).any(|zone| zone.len() >= LARGE);
-    let sites = if is_large && drafts.len() > 1 {
+    let read: Vec<SiteLoading> = if is_large && drafts.len() > 1 {
         thread::scope(|scope| {
             let threads: Vec<_> = drafts.into_iter().map(|draft| scope.spawn(move || finish(draft))).collect();
             let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -110,7 +128,8 @@ pub fn from_files(spec: &ZoneSpec, include_outside: bool, shape: Shape, former: 
     } else {
         drafts.into_iter().map(finish).collect()
     };
-    Loading { sites }
+    let mut read = read.into_iter();
+    Loading { sites: known.iter_mut().filter_map(|known| known.take().or_else(|| read.next())).collect() }
 }
 
 /// Reads a site's kept texts.
@@ -126,6 +145,13 @@ pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> S
     let draft = Draft::new(site, common.as_ref(), own.as_ref(), texts);
     drop((common, own));
     draft.finish(shape, None)
+}
+
+/// A file that was opened, and all that it includes.
+struct Opened {
+    read: Read,
+    kept: Option<Kept>,
+    stamps: Stamps,
 }
 
 /// One text: what it says if it has no errors, and all that was found in it.
@@ -156,6 +182,7 @@ struct Draft<'s> {
     zone: Option<Zone>,
     diagnostics: Vec<Diagnostic>,
     texts: SiteTexts,
+    stamps: Stamps,
 }
 
 impl<'s> Draft<'s> {
@@ -171,12 +198,13 @@ impl<'s> Draft<'s> {
             }
             (common, own) => Zone::new(common.flatten(), own.flatten()),
         };
-        Draft { site, zone, diagnostics, texts }
+        Draft { site, zone, diagnostics, texts, stamps: Stamps::default() }
     }
 
     fn finish(mut self, shape: Shape, former: Option<&Content>) -> SiteLoading {
-        let content = self.zone.and_then(|zone| compile(self.site, zone, shape, former, &mut self.diagnostics));
-        SiteLoading { name: self.site.to_owned(), content, diagnostics: self.diagnostics, texts: self.texts }
+        let content = self.zone.take().and_then(|zone| compile(self.site, zone, shape, former, &mut self.diagnostics));
+        let Draft { diagnostics, texts, stamps, .. } = self;
+        SiteLoading { name: self.site.to_owned(), content, diagnostics, texts, stamps }
     }
 }
 

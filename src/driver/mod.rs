@@ -6,9 +6,11 @@ pub mod failover;
 pub mod load;
 mod pages;
 pub mod publish;
+mod readings;
 pub mod reload;
 pub mod restore;
 pub mod setup;
+mod standby;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +29,9 @@ use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
 use publish::Last;
+use readings::Readings;
 use setup::Setup;
+use standby::Standby;
 
 /// The stream of the journal that the public stage is written to.
 const STREAM: &str = "public";
@@ -66,6 +70,10 @@ pub struct Driver {
     health: HashMap<Name, Health>,
     /// Where our own sockets are, to ask them whether a change arrived.
     listeners: Vec<SocketAddr>,
+    /// What was made of the files that were read last.
+    readings: Readings,
+    /// What was found out about moves beforehand.
+    standby: Standby,
 }
 
 /// What became of a zone's texts when they were last read.

@@ -91,15 +91,22 @@ impl Driver {
     ) -> Result<u64, DriverError> {
         let generation = verified.serving().generation;
         let (mut bundles, mut withdrawn) = (Vec::with_capacity(texts.len()), Vec::new());
+        let mut unchanged = Vec::new();
         for (origin, texts) in texts {
             match verified.serving().zone(origin.as_ref()) {
+                Some(zone) if self.is_of_kept_texts(&origin, zone, &texts) => unchanged.push(origin),
                 Some(zone) => bundles.push((origin.clone(), self.parts(&origin, zone, texts)?)),
                 None => withdrawn.push(origin),
             }
         }
         // All in one transaction: a start has many zones.
-        let kept = self.store.texts().keep_all(HOLDER, &bundles)?;
-        let served = bundles.into_iter().zip(kept).filter_map(|((origin, _), live)| {
+        let kept = if bundles.is_empty() { Vec::new() } else { self.store.texts().keep_all(HOLDER, &bundles)? };
+        let kept = bundles.into_iter().map(|(origin, _)| origin).zip(kept);
+        let unchanged = unchanged.into_iter().filter_map(|origin| {
+            let live = self.published.get(&origin)?.live;
+            Some((origin, live))
+        });
+        let served = kept.chain(unchanged).filter_map(|(origin, live)| {
             verified.serving().zone(origin.as_ref()).map(|zone| self.publication(verified, zone, origin, live))
         });
         let publications: Vec<Publication> =
@@ -152,8 +159,17 @@ impl Driver {
         Some(Publication { zone: origin.clone(), expected, generation, serial, routing, live })
     }
 
+    /// Whether a zone is made of the texts that it was last published with: its sites are the same and bring no other.
+    fn is_of_kept_texts(&self, origin: &Name, zone: &ZoneServing, texts: &Texts) -> bool {
+        let sites = |zone: &ZoneServing| zone.content.sites.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
+        texts.values().all(SiteTexts::is_empty)
+            && self.published.get(origin).is_some_and(|last| !last.is_withdrawn())
+            && self.serving.zone(origin.as_ref()).is_some_and(|former| sites(former) == sites(zone))
+    }
+
     /// The texts of a zone; sites that bring none have those that they were last published with.
     fn parts(&self, origin: &Name, zone: &ZoneServing, mut texts: Texts) -> Result<Vec<Part>, DriverError> {
+        texts.retain(|_, texts| !texts.is_empty());
         // A large zone's texts are not read back for nothing.
         let all_new = zone.content.sites.iter().all(|site| texts.contains_key(&site.name));
         let last = self.published.get(origin).filter(|_| !all_new);

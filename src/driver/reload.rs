@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::load::{Loading, from_files};
+use super::load::Loading;
 use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
@@ -92,12 +92,9 @@ impl Driver {
         let mut first = Vec::new();
         for spec in &specs {
             let served = self.serving.zone(spec.origin.as_ref()).cloned();
-            let loading = from_files(
-                spec,
-                self.setup.include_outside,
-                self.shape(&spec.policy),
-                served.as_ref().map(|zone| &*zone.content),
-            );
+            let shape = self.shape(&spec.policy);
+            let former = served.as_ref().map(|zone| &*zone.content);
+            let loading = self.load(spec, self.setup.include_outside, shape, former);
             let outcome = match served {
                 _ if !loading.is_good() => ReloadOutcome::KeptLastGood(loading.errors()),
                 Some(former) => {
@@ -135,7 +132,7 @@ impl Driver {
                 None => Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()),
                 Some(spec) => {
                     let shape = self.shape(&spec.policy);
-                    let loading = from_files(spec, setup.include_outside, shape, Some(&former.content));
+                    let loading = self.load(spec, setup.include_outside, shape, Some(&former.content));
                     if !loading.is_good() {
                         continue;
                     }
@@ -194,6 +191,7 @@ impl Driver {
         let manner = Verified::in_manner(&self.serving, self.setup.settings.clone(), Notes::new(stale, missing));
         self.stage.publish(&manner);
         self.serving = Arc::clone(manner.serving());
+        self.standby.look_into(&self.serving);
     }
 
     fn replace(

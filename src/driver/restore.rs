@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::load::{SiteTexts, from_kept};
 use super::publish::{HOLDER, Last};
+use super::readings::Readings;
 use super::setup::{Setup, ZoneSpec};
+use super::standby::Standby;
 use super::{Driver, DriverError, STREAM};
 use crate::door::{Candidate, Proposal};
 use crate::gate::{Finding, id};
@@ -35,7 +37,10 @@ impl Driver {
         let regions = Regions::new(&setup.regions);
         let serving =
             Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions).with_units(setup.units.clone()));
+        let readings = Readings::default();
         let mut driver = Driver {
+            standby: Standby::start(readings.clone())?,
+            readings,
             stage: Stage::new(Arc::clone(&serving))?,
             serving,
             last: latest.map(|row| row.sequence),

@@ -164,3 +164,96 @@ fn what_the_journal_refuses_is_not_published() {
         assert_eq!((&zone.routing, zone.serial, serving.generation), (&before.routing, before.serial, last.generation));
     }
 }
+
+/// Files that did not change are not read again, whatever the site; and an edit of any of them is seen.
+#[test]
+fn a_failover_reads_what_changed_and_nothing_else() {
+    let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+    write_zone(dir.path());
+    write("pmtpa", "$TTL 60\nw A 198.51.100.1\n$INCLUDE more\n");
+    write("more", "v A 198.51.100.7\n");
+    let store = Store::open(Some(state.path())).unwrap();
+    let mut driver = Driver::start(setup(dir.path()), store.clone(), HashKey::new([1; 16])).unwrap();
+    driver.reload(setup(dir.path()), &[], &daemon());
+    let spec = driver.setup.zones[0].clone();
+    let origin = spec.origin.clone();
+    let served = |driver: &Driver| driver.serving().zone(origin.as_ref()).unwrap().clone();
+    let read = |driver: &Driver| -> Vec<bool> {
+        let zone = served(driver);
+        let shape = driver.shape(&zone.content.policy);
+        let loading = driver.load(&spec, false, shape, Some(&zone.content));
+        assert!(loading.sites.iter().zip(&zone.content.sites).all(|(site, known)| site.name == known.name));
+        loading.sites.iter().map(|site| !site.texts.is_empty()).collect()
+    };
+    assert_eq!(read(&driver), [true, true], "they were written just now");
+    while driver.readings.are_racy() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        driver.readings.settle();
+    }
+    assert_eq!(read(&driver), [false, false], "they have lain still since, and were looked at again");
+
+    // The texts that were published are those of what is published now; none is kept anew.
+    let published = |store: &Store| store.journal().published().unwrap().remove(0).live;
+    let before = published(&store);
+    let order =
+        |to: &str| Order { request: MoveRequest { to: to.into(), ..MoveRequest::default() }, ..Order::default() };
+    write("more", "w AAAA 2001:db8::1\n");
+    assert_eq!(read(&driver), [false, true]);
+    write("knams", "$TTL 60\nw A 192.0.2.1\nw AAAA 2001:db8::2\n");
+    let reloaded = driver.reload(setup(dir.path()), &[], &daemon());
+    assert!(matches!(reloaded[0].outcome, ReloadOutcome::Published { .. }), "{reloaded:?}");
+    let after = published(&store);
+    assert_ne!(after, before);
+    while driver.readings.are_racy() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        driver.readings.settle();
+    }
+    assert_eq!(read(&driver), [false, false]);
+    let content = served(&driver).content;
+    let report = driver.fail_over(&origin, &order("pmtpa"), &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, FailoverOutcome::Done { .. }), "{report:?}");
+    assert_eq!(published(&store), after);
+    let now_served = served(&driver);
+    for (site, was) in now_served.content.sites.iter().zip(&content.sites) {
+        assert!(Arc::ptr_eq(&site.zone, &was.zone) && Arc::ptr_eq(&site.snapshot, &was.snapshot));
+    }
+    // What was published without keeping a text is what a restart publishes.
+    drop(driver);
+    let driver = Driver::start(setup(dir.path()), store, HashKey::new([1; 16])).unwrap();
+    let restored = served(&driver);
+    assert_eq!((restored.serial, &restored.routing.sites), (now_served.serial, &now_served.routing.sites));
+    assert!(restored.content.sites.iter().zip(&content.sites).all(|(site, was)| site.zone.same_as(&was.zone)));
+}
+
+/// What a failover would ask is asked before, and anew whenever what is served changes.
+#[test]
+fn moves_are_verified_in_advance() {
+    let dir = tempfile::tempdir().unwrap();
+    write_zone(dir.path());
+    let mut driver = Driver::start(setup(dir.path()), Store::open(None).unwrap(), HashKey::new([1; 16])).unwrap();
+    let origin = Name::absolute("a.example").unwrap();
+    assert!(driver.standby.memo(&origin).is_empty());
+    driver.reload(setup(dir.path()), &[], &daemon());
+    driver.standby.wait();
+    let known = |driver: &Driver, to: u16| {
+        let zone = driver.serving().zone(origin.as_ref()).unwrap();
+        let mut routing = zone.routing.clone();
+        routing.set(Default::default(), crate::serving::content::SiteId(to), 9);
+        let loads = crate::gate::Finding::pass(id::LOADS, origin.as_ref(), "");
+        let proposal = crate::door::Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
+        let candidate = crate::door::Candidate::new(Arc::clone(driver.serving()), vec![proposal], now());
+        let mut all = (*driver.standby.memo(&origin)).clone();
+        let before = all.len();
+        all.learn(&candidate.learn());
+        (before, all.len())
+    };
+    let (before, after) = known(&driver, 1);
+    assert_eq!((before > 3, before), (true, after), "all that the move would be judged by is known");
+    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
+    let report = driver.fail_over(&origin, &order, &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, FailoverOutcome::Done { .. }), "{report:?}");
+    driver.standby.wait();
+    let (before, after) = known(&driver, 0);
+    assert_eq!((before > 3, before), (true, after), "the way back, too");
+}

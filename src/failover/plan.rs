@@ -1,10 +1,16 @@
-//! From what an operator asks for to the routing that it means.
+//! From what an operator asks for to the routing that it means, and to the plan of a move.
 
+use std::collections::BTreeMap;
+
+use super::actor::Actor;
+use super::names::{RegionName, SiteName};
+use crate::digest::Digest;
 use crate::door::Idle;
 use crate::name::Name;
 use crate::serving::content::SiteId;
 use crate::serving::regions::{RegionId, Regions};
 use crate::serving::{Routing, ZoneServing};
+use crate::time::{Timestamp, Ttl};
 
 /// What an operator asks for: answer a zone from another site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,4 +115,61 @@ fn site_named(zone: &ZoneServing, name: &str) -> Result<SiteId, Impossible> {
         given: name.into(),
         known: zone.content.sites.iter().map(|site| site.name.clone()).collect(),
     })
+}
+
+/// What a move is to do, decided once: from then on it is only carried out or given up.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What tells it from any other: over the RRsets that move and what it rests on.
+    pub digest: Digest,
+    /// How it goes about it.
+    pub kind: Kind,
+    /// The regions that move, each with the site that it is answered from when the plan is made.
+    pub regions: BTreeMap<RegionName, SiteName>,
+    /// The site to answer from.
+    pub to: SiteName,
+    /// The greatest revision of its regions when it was made ([`super::state::State::revision_of`]).
+    pub revision: u64,
+    /// The greatest TTL that any cache may have been given for an RRset that changes, at either site, negative answers
+    /// included.
+    pub old_ttl: Ttl,
+    /// Whether every name server of the zone shares the routing, so that a region can be answered from two sites.
+    pub ramp_possible: bool,
+    /// Whether a failover goes by steps.
+    pub stepped: bool,
+    /// Whether nobody asked for it: the autopilot did.
+    pub automatic: bool,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// Why.
+    pub reason: String,
+    /// What was overridden, as it was typed.
+    pub overrides: Vec<String>,
+    /// When it was made.
+    pub at: Timestamp,
+}
+
+/// How a move goes about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Planned: TTLs are lowered first, then clients move step by step.
+    Switchover,
+    /// Unplanned: everybody moves, now.
+    Failover,
+    /// A planned move back to where the regions came from.
+    Rollback,
+}
+
+impl Plan {
+    /// Whether everybody moves at once, without waiting for anything: the one kind that may take over from another move.
+    pub fn is_immediate(&self) -> bool {
+        self.kind == Kind::Failover && !self.is_stepped()
+    }
+
+    /// Whether it stops at shares between nobody and everybody.
+    pub fn is_stepped(&self) -> bool {
+        self.ramp_possible && (self.kind != Kind::Failover || self.stepped)
+    }
 }

@@ -5,21 +5,28 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::ask::{ask, types_at};
-use super::{Change, Finding, Pair, Side, id};
+use super::memo::Recall;
+use super::{Change, Finding, Pair, Side, id, reach};
 use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::serving::ZoneServing;
 use crate::serving::content::SiteContent;
+use crate::zone::outward::refers;
 use crate::zone::rdata;
 
 /// Judges all regions that move: against the site that they leave, whose answers are in caches, and against the sites
 /// that other regions are answered from, where the change brings the two together. A cache may well ask from several
 /// regions.
 pub fn judge(change: Change<'_>) -> Finding {
+    recall(change, &mut Recall::reading(change.memo))
+}
+
+/// Judges as [`judge`] does, with what is known.
+pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
     let mut broken = BTreeSet::new();
-    let mut followed = HashSet::new();
+    let mut followed = 0;
     let mut checked = HashSet::new();
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
         checked.insert([pair.before, pair.after].map(|side| Arc::as_ptr(&side.site.snapshot)));
@@ -27,23 +34,31 @@ pub fn judge(change: Change<'_>) -> Finding {
             other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
         });
         for other in std::iter::once(pair.before).chain(others) {
-            check(change, [other, pair.after], &mut followed, &mut broken);
-            check(change, [pair.after, other], &mut followed, &mut broken);
+            for [side, other] in [[other, pair.after], [pair.after, other]] {
+                let key = || reach::digest(change, &[side.view, other.view]);
+                let found = recall.find(key, || check(change, side, other));
+                followed += found.followed;
+                broken.extend(found.lines.iter().cloned());
+            }
         }
     }
     // Clients at either side of a move are out there together, whatever it is that changes. Not again where a pair has
     // shown it.
     for [one, other] in change.splits() {
         if !checked.contains(&[one, other].map(|side| Arc::as_ptr(&side.site.snapshot))) {
-            check(change, [one, other], &mut followed, &mut broken);
-            check(change, [other, one], &mut followed, &mut broken);
+            for [side, other] in [[one, other], [other, one]] {
+                let key = || reach::digest(change, &[side.view, other.view]);
+                let found = recall.find(key, || check(change, side, other));
+                followed += found.followed;
+                broken.extend(found.lines.iter().cloned());
+            }
         }
     }
     if broken.is_empty() {
         return Finding::pass(
             id::CROSS_CLOSURE,
             change.origin,
-            format!("both sites resolve what either refers to: {} asked", counted(followed.len(), "name")),
+            format!("both sites resolve what either refers to: {} asked", counted(followed, "reference")),
         );
     }
     Finding {
@@ -78,20 +93,24 @@ fn were_together(change: Change<'_>, one: &str, other: &str) -> bool {
     one == other || change.zone_before().is_some_and(|zone| in_use(zone, one) && in_use(zone, other))
 }
 
-/// Asks the second side for whatever the first refers to in zones of ours, and notes which names that were.
-fn check<'a>(
-    change: Change<'_>,
-    [side, other]: [Side<'a>; 2],
-    followed: &mut HashSet<NameRef<'a>>,
-    broken: &mut BTreeSet<String>,
-) {
+/// What one side refers to and the other does not resolve.
+pub(crate) struct Broken {
+    /// How many names were followed.
+    pub followed: usize,
+    /// What is broken, a line each, sorted.
+    pub lines: Vec<String>,
+}
+
+/// Asks the other side for whatever this one refers to in zones of ours.
+fn check(change: Change<'_>, side: Side<'_>, other: Side<'_>) -> Broken {
+    let (mut followed, mut broken) = (0, BTreeSet::new());
     let mut targets = HashSet::new();
     for set in side.site.zone.rrsets().filter(|set| refers(set.rtype)) {
         targets.extend(set.rdatas().flat_map(|rdata| rdata::names(set.rtype, rdata)).map(|(_, name)| name));
     }
     for target in targets {
         let Some(held) = side.view.content_of(target) else { continue };
-        followed.insert(target);
+        followed += 1;
         if may_vanish(change, target) {
             continue;
         }
@@ -106,6 +125,7 @@ fn check<'a>(
             }
         }
     }
+    Broken { followed, lines: broken.into_iter().collect() }
 }
 
 /// Whether the operator of the zone that holds the name lets it stop being answered.
@@ -122,21 +142,6 @@ fn types_of(held: &SiteContent, target: NameRef<'_>) -> Vec<RrType> {
         return vec![RrType::A, RrType::AAAA];
     }
     types.into_iter().filter(|rtype| is_followed(*rtype)).collect()
-}
-
-/// Whether clients go on from the type's data to another name.
-fn refers(rtype: RrType) -> bool {
-    matches!(
-        rtype,
-        RrType::CNAME
-            | RrType::DNAME
-            | RrType::NS
-            | RrType::MX
-            | RrType::SRV
-            | RrType::SVCB
-            | RrType::HTTPS
-            | RrType::NAPTR
-    )
 }
 
 /// Whether it is what a client that followed a reference may ask for.

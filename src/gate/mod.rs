@@ -3,11 +3,16 @@
 //! A gate derives what must resolve from the parsed zones, blind to the compiler, and asks the very snapshots that will
 //! be served through the very function that answers.
 
+pub mod apex;
 pub mod ask;
 pub mod blast;
 pub mod closure;
+pub mod dead_ends;
+pub mod memo;
+mod reach;
 pub mod serials;
 pub mod signed;
+pub mod ttls;
 pub mod vanish;
 
 #[cfg(test)]
@@ -24,6 +29,8 @@ use crate::serving::regions::RegionId;
 use crate::serving::routing;
 use crate::serving::{Serving, View, ZoneServing};
 use crate::time::Timestamp;
+use crate::zone::diff::Differing;
+use memo::{Memo, Recall};
 
 /// The names of the gates, as operators type them.
 pub mod id {
@@ -41,13 +48,37 @@ pub mod id {
     pub const SIGNATURES: &str = "zone.signatures";
     /// Both ends of a move have the same keys, names and types, if they are signed.
     pub const SIGNED_ALIKE: &str = "zone.signed-alike";
+    /// What the target refers to leads somewhere.
+    pub const NO_DEAD_ENDS: &str = "zone.no-dead-ends";
+    /// The apex and the name servers' addresses are still there.
+    pub const APEX_KEPT: &str = "zone.apex-kept";
+    /// What moves is not kept for too long.
+    pub const TTL_CEILING: &str = "zone.ttl-ceiling";
+    /// That there is nothing is not kept for too long.
+    pub const NEGATIVE_TTL: &str = "zone.negative-ttl";
+    /// Edits that have nothing to do with a move are told apart from it.
+    pub const UNRELATED_EDITS: &str = "zone.unrelated-edits";
+    /// Every name server of the zone takes part in a move by steps.
+    pub const RAMP_POSSIBLE: &str = "plan.ramp-possible";
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 5] = [NOTHING_VANISHES, CROSS_CLOSURE, BLAST_RADIUS, SIGNATURES, SIGNED_ALIKE];
+    pub const SOFT: [&str; 11] = [
+        NOTHING_VANISHES,
+        CROSS_CLOSURE,
+        BLAST_RADIUS,
+        SIGNATURES,
+        SIGNED_ALIKE,
+        NO_DEAD_ENDS,
+        APEX_KEPT,
+        TTL_CEILING,
+        NEGATIVE_TTL,
+        UNRELATED_EDITS,
+        RAMP_POSSIBLE,
+    ];
 }
 
 /// What a gate found.
@@ -95,6 +126,8 @@ pub struct Change<'a> {
     pub origin: NameRef<'a>,
     /// When it would change.
     pub now: Timestamp,
+    /// What was found out about such changes before.
+    pub memo: &'a Memo,
 }
 
 /// What clients of a region get of the zone, before and after.
@@ -169,6 +202,29 @@ impl<'a> Change<'a> {
             }
         }
         splits
+    }
+
+    /// How the zones of a pair differ.
+    pub fn differing(self, pair: &Pair<'_>) -> Arc<Differing> {
+        self.recall_differing(pair, &mut Recall::reading(self.memo))
+    }
+
+    fn recall_differing(self, pair: &Pair<'_>, recall: &mut Recall<'_>) -> Arc<Differing> {
+        let [before, after] = [pair.before, pair.after].map(|side| &side.site.zone);
+        recall.find(
+            || Digest::of_parts([before.digest().as_bytes(), after.digest().as_bytes()]),
+            || Differing::of(before, after),
+        )
+    }
+
+    /// Finds out all that gates would ask about the regions that move, so that they need not when it comes to it.
+    pub fn learn(self) -> Memo {
+        let mut recall = Recall::learning(self.memo);
+        vanish::recall(self, &mut recall);
+        closure::recall(self, &mut recall);
+        signed::recall_alike(self, &mut recall);
+        self.pairs().iter().for_each(|pair| drop(self.recall_differing(pair, &mut recall)));
+        recall.into_learnt()
     }
 
     /// From which sites a region gets the other zones at one side of their moves, before and after.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, Finding, Pair, id};
+use super::memo::Recall;
+use super::{Change, Finding, Pair, id, reach};
 use crate::count::counted;
+use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::rr::RrType;
 use crate::serving::content::SiteContent;
@@ -72,9 +74,22 @@ impl Found {
 /// Judges whether both ends of a move have the same keys, and deny the same names and types: a resolver holds keys and
 /// denials of one end while it asks the other.
 pub fn alike(change: Change<'_>) -> Finding {
+    recall_alike(change, &mut Recall::reading(change.memo))
+}
+
+/// Judges as [`alike`] does, with what is known.
+pub(super) fn recall_alike(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
     let mut differing = BTreeSet::new();
     for pair in change.pairs().iter().filter(|pair| pair.is_move()) {
-        compare(pair, &mut differing);
+        let sites = [pair.before, pair.after].map(|side| side.site);
+        if sites.iter().any(|site| site.snapshot.is_signed()) {
+            let key = || {
+                Digest::of_parts(
+                    sites.iter().flat_map(|site| [site.name.clone().into_bytes(), reach::site_digest(site)]),
+                )
+            };
+            differing.extend(recall.find(key, || compare(pair)).lines.iter().cloned());
+        }
     }
     if differing.is_empty() {
         return Finding::pass(id::SIGNED_ALIKE, change.origin, "both ends have the same keys and deny the same names");
@@ -92,7 +107,19 @@ pub fn alike(change: Change<'_>) -> Finding {
     }
 }
 
-fn compare(pair: &Pair<'_>, differing: &mut BTreeSet<String>) {
+/// What both ends of a move prove otherwise.
+pub(crate) struct Unlike {
+    /// A line each, sorted.
+    pub lines: Vec<String>,
+}
+
+fn compare(pair: &Pair<'_>) -> Unlike {
+    let mut differing = BTreeSet::new();
+    compare_into(pair, &mut differing);
+    Unlike { lines: differing.into_iter().collect() }
+}
+
+fn compare_into(pair: &Pair<'_>, differing: &mut BTreeSet<String>) {
     let (before, after) = (pair.before.site, pair.after.site);
     match (before.snapshot.is_signed(), after.snapshot.is_signed()) {
         (false, false) => return,

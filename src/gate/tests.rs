@@ -29,7 +29,12 @@ impl Sources for NoSources {
 const FRONT: &str = "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\n";
 
 fn site(origin: &Name, name: &str, text: &str) -> SiteContent {
-    let source = Source { path: name.into(), octets: format!("{FRONT}{text}").into_bytes().into() };
+    site_of(origin, name, &format!("{FRONT}{text}"))
+}
+
+/// A site with a text of its own from the front on.
+fn site_of(origin: &Name, name: &str, text: &str) -> SiteContent {
+    let source = Source { path: name.into(), octets: text.as_bytes().into() };
     let text = read(origin, source, &mut NoSources).into_text().unwrap_or_else(|wrong| panic!("{name}: {wrong:#?}"));
     let zone = Zone::new(Some(&text), None).unwrap();
     let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
@@ -38,7 +43,7 @@ fn site(origin: &Name, name: &str, text: &str) -> SiteContent {
 }
 
 /// A zone with these sites, routed so.
-fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_vanish: &[&str]) -> Proposal {
+pub(super) fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_vanish: &[&str]) -> Proposal {
     let origin = Name::absolute(origin).unwrap();
     let sites = sites.iter().map(|(name, text)| site(&origin, name, text)).collect();
     let names = may_vanish.iter().map(|name| Name::absolute(name).unwrap());
@@ -56,7 +61,7 @@ fn empty() -> Arc<Serving> {
     Arc::new(Serving::empty(0, HashKey::new([7; 16]), Settings::default(), regions))
 }
 
-fn served(zones: Vec<Proposal>) -> Arc<Serving> {
+pub(super) fn served(zones: Vec<Proposal>) -> Arc<Serving> {
     Candidate::new(empty(), zones, Timestamp::default()).verify(&[]).unwrap().serving().clone()
 }
 
@@ -325,5 +330,56 @@ fn types_that_an_edit_removes_are_told_and_do_not_count_as_names() {
         assert_eq!(told, items, "{before}\n→\n{after}");
         assert!(blast.reason.contains(reason) && !blast.verdict.stops(), "{blast:#?}");
         assert_eq!(blast.verdict == Verdict::Pass, items.is_empty());
+    }
+}
+
+/// Each gate over what a move leads to: site a, site b, its verdict, and a piece of what it says.
+#[test]
+fn what_a_target_must_have_and_how_long_it_is_kept() {
+    let same_a = "a A 192.0.2.1\n";
+    for (gate, here, there, verdict, told) in [
+        (id::NO_DEAD_ENDS, "w A 192.0.2.1", "w CNAME gone", Verdict::Block, "w CNAME leads to gone"),
+        (id::NO_DEAD_ENDS, "w CNAME gone", "w CNAME gone", Verdict::Warn, "w CNAME leads to gone"),
+        (id::NO_DEAD_ENDS, "w CNAME t\nt A 192.0.2.1", "w CNAME t\nt TXT x", Verdict::Pass, ""),
+        (id::NO_DEAD_ENDS, "@ MX 10 m\nm A 192.0.2.1", "@ MX 10 m\nn A 192.0.2.1", Verdict::Block, "MX leads to m"),
+        (id::NO_DEAD_ENDS, "a A 192.0.2.1", "a A 192.0.2.2\n@ MX 0 .", Verdict::Pass, ""),
+        (id::NO_DEAD_ENDS, "a A 192.0.2.1", "a A 192.0.2.2\nw CNAME cdn.else.", Verdict::Pass, ""),
+        (id::NO_DEAD_ENDS, "a A 192.0.2.1", "a A 192.0.2.2\nw CNAME x.d\nd NS ns.else.", Verdict::Pass, ""),
+        (id::NO_DEAD_ENDS, "a A 192.0.2.1", "a A 192.0.2.2\nw CNAME x.l\n*.l A 192.0.2.1", Verdict::Pass, ""),
+        (id::APEX_KEPT, "@ MX 10 m.else.", "a A 192.0.2.1", Verdict::Block, "MX would be missing at b"),
+        (id::APEX_KEPT, "@ MX 10 m.else.", "@ MX 20 m.else.", Verdict::Pass, ""),
+        (id::APEX_KEPT, "@ CAA 0 issue \"ca.else\"", "a A 192.0.2.1", Verdict::Block, "CAA would be missing"),
+        (id::APEX_KEPT, "a A 192.0.2.1", "@ NS ns2.else.\na A 192.0.2.1", Verdict::Warn, "NS is another at b"),
+        (id::APEX_KEPT, "@ NS n\nn A 192.0.2.1", "@ NS n\nn A 192.0.2.2", Verdict::Warn, "n A is another"),
+        (id::APEX_KEPT, "@ NS n\nn A 192.0.2.1\nn AAAA ::1", "@ NS n\nn A 192.0.2.1", Verdict::Block, "n AAAA"),
+        (id::APEX_KEPT, "@ NS n\nn A 192.0.2.1", "a A 192.0.2.1", Verdict::Warn, "NS is another at b"),
+        (id::TTL_CEILING, "a 60 A 192.0.2.1", "a 3600 A 192.0.2.2", Verdict::Pass, ""),
+        (id::TTL_CEILING, "a 60 A 192.0.2.1", "a 3601 A 192.0.2.2", Verdict::Warn, "a A would be kept for"),
+        (id::TTL_CEILING, "a 60 A 192.0.2.1", "a 86401 A 192.0.2.2", Verdict::Block, "a A would be kept for"),
+        (id::TTL_CEILING, "a 86401 A 192.0.2.1", "a 86401 A 192.0.2.1\nb A 192.0.2.1", Verdict::Pass, ""),
+        (id::NEGATIVE_TTL, same_a, "a A 192.0.2.2", Verdict::Pass, ""),
+    ] {
+        let before = served(vec![zone("x.example", &[("a", here), ("b", there)], &[0, 0, 0], &["*.x.example"])]);
+        let findings = moved(&before, "x.example", &[1, 1, 1]);
+        let finding = findings.iter().find(|finding| finding.gate == gate).unwrap();
+        let items = finding.items.join("\n").replace(".x.example.", "");
+        assert!(finding.verdict == verdict && items.contains(told), "{here}\n→\n{there}\n{finding:#?}");
+    }
+}
+
+#[test]
+fn that_there_is_nothing_must_not_be_kept_for_long() {
+    for (soa, verdict) in [
+        ("300 SOA ns h 1 1h 10m 2w 86400", Verdict::Pass),
+        ("86400 SOA ns h 1 1h 10m 2w 301", Verdict::Warn),
+        ("86400 SOA ns h 1 1h 10m 2w 3600", Verdict::Warn),
+        ("86400 SOA ns h 1 1h 10m 2w 3601", Verdict::Block),
+    ] {
+        let mut zone = zone("x.example", &[("a", "a A 192.0.2.1"), ("b", "a A 192.0.2.2")], &[0, 0, 0], &[]);
+        let content = Arc::make_mut(&mut zone.content);
+        content.sites[1] = site_of(&content.origin, "b", &format!("@ {soa}\n@ 60 NS ns.else.\na 60 A 192.0.2.2\n"));
+        let findings = moved(&served(vec![zone]), "x.example", &[1, 1, 1]);
+        let finding = findings.iter().find(|finding| finding.gate == id::NEGATIVE_TTL).unwrap();
+        assert_eq!(finding.verdict, verdict, "{soa}: {finding:#?}");
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::ask::{Told, ask, types_at};
-use super::{Change, Finding, Pair, id};
+use super::memo::Recall;
+use super::{Change, Finding, Pair, id, reach};
 use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
@@ -17,15 +18,22 @@ const NOBODY: &[u8] = b"_understudy-nobody-has-this-name";
 
 /// Judges all regions that move.
 pub fn judge(change: Change<'_>) -> Finding {
+    recall(change, &mut Recall::reading(change.memo))
+}
+
+/// Judges as [`judge`] does, with what is known.
+pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
     let Some(after) = change.zone_after() else {
         return Finding::pass(id::NOTHING_VANISHES, change.origin, "the zone is withdrawn");
     };
     let (mut lost, mut unproven) = (BTreeSet::new(), BTreeSet::new());
     let mut asked = 0;
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
-        let aliased = aliased_types(&pair.before.site.zone);
-        let policy = &after.content.policy;
-        Search { pair, policy, aliased, lost: &mut lost, unproven: &mut unproven, asked: &mut asked }.run();
+        let key = || reach::digest(change, &[pair.before.view, pair.after.view]);
+        let found = recall.find(key, || Search::of(pair, &after.content.policy).run());
+        lost.extend(found.lost.iter().cloned());
+        unproven.extend(found.unproven.iter().cloned());
+        asked += found.asked;
     }
     let finding = |verdict, reason: String, remedy: &str, items| {
         let remedy = remedy.into();
@@ -59,23 +67,41 @@ pub fn judge(change: Change<'_>) -> Finding {
     Finding::pass(id::NOTHING_VANISHES, change.origin, reason)
 }
 
-struct Search<'a, 'l> {
+/// What a region that moves would no longer be answered.
+pub(crate) struct Vanishing {
+    /// A line each, sorted.
+    pub lost: Vec<String>,
+    /// What others would have to answer; a line each, sorted.
+    pub unproven: Vec<String>,
+    /// How many questions are answered now.
+    pub asked: usize,
+}
+
+struct Search<'a> {
     pair: Pair<'a>,
     policy: &'a Policy,
     /// What clients ask for by the name of an alias.
     aliased: Vec<RrType>,
-    lost: &'l mut BTreeSet<String>,
+    lost: BTreeSet<String>,
     /// What others would have to answer.
-    unproven: &'l mut BTreeSet<String>,
-    asked: &'l mut usize,
+    unproven: BTreeSet<String>,
+    asked: usize,
 }
 
-impl<'a> Search<'a, '_> {
-    fn run(&mut self) {
+impl<'a> Search<'a> {
+    fn of(pair: Pair<'a>, policy: &'a Policy) -> Search<'a> {
+        let aliased = aliased_types(&pair.before.site.zone);
+        let (lost, unproven) = (BTreeSet::new(), BTreeSet::new());
+        Search { pair, policy, aliased, lost, unproven, asked: 0 }
+    }
+
+    fn run(mut self) -> Vanishing {
         for owner in self.pair.before.site.zone.owners() {
             self.check_owner(owner);
         }
         self.check_new_names();
+        let lines = |set: BTreeSet<String>| set.into_iter().collect();
+        Vanishing { lost: lines(self.lost), unproven: lines(self.unproven), asked: self.asked }
     }
 
     fn check_owner(&mut self, owner: Owner<'a>) {
@@ -189,7 +215,7 @@ impl<'a> Search<'a, '_> {
         if !before.is_positive() {
             return false;
         }
-        *self.asked += 1;
+        self.asked += 1;
         let after = ask(self.pair.after.view, name, rtype);
         if !self.policy.may_vanish(name) {
             match before.kept_by(&after) {

@@ -6,7 +6,9 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use super::stamps::Stamps;
 use crate::zone::reader::{Source, Sources};
 
 /// The most octets that a master file may have: more than any zone needs, and what record places can count.
@@ -86,6 +88,7 @@ pub struct FileSources {
     root: PathBuf,
     allow_outside: bool,
     kept: Kept,
+    stamps: Stamps,
 }
 
 impl FileSources {
@@ -94,7 +97,7 @@ impl FileSources {
     pub fn new(root_dir: impl AsRef<Path>, allow_outside: bool) -> Result<FileSources, FilesError> {
         let root_dir = root_dir.as_ref();
         let root = root_dir.canonicalize().map_err(|why| unreadable(root_dir, why))?;
-        Ok(FileSources { home: root.clone(), root, allow_outside, kept: Kept::default() })
+        Ok(FileSources { home: root.clone(), root, allow_outside, kept: Kept::default(), stamps: Stamps::default() })
     }
 
     /// A zone's own master file: `path` counts from the root directory. What was opened before is forgotten.
@@ -106,6 +109,7 @@ impl FileSources {
             Some(parent) if !real.starts_with(&self.home) => parent.into(),
             _ => self.home.clone(),
         };
+        self.stamps = Stamps::default();
         let source = self.load(&path)?;
         self.kept = Kept { root: source.path.clone(), ..Kept::default() };
         self.kept.files.insert(source.path.clone(), source.octets.clone());
@@ -117,7 +121,12 @@ impl FileSources {
         self.kept
     }
 
-    fn load(&self, path: &Path) -> Result<Source, FilesError> {
+    /// How to tell whether that is still what there is to read.
+    pub fn stamps(&self) -> &Stamps {
+        &self.stamps
+    }
+
+    fn load(&mut self, path: &Path) -> Result<Source, FilesError> {
         let real = path.canonicalize().map_err(|why| unreadable(path, why))?;
         let inside = real.strip_prefix(&self.root);
         if inside.is_err() && !self.allow_outside {
@@ -125,7 +134,9 @@ impl FileSources {
         }
         let known_as = inside.unwrap_or(&real).to_str().ok_or_else(|| FilesError::BadPath { path: shown(&real) })?;
         for _ in 0..READINGS {
-            if let Some(octets) = read_still(path, &real, |file, octets| file.read_to_end(octets))? {
+            let now = SystemTime::now();
+            if let Some((octets, meta)) = read_still(path, &real, |file, octets| file.read_to_end(octets))? {
+                self.stamps.note(path, &meta, &octets, now);
                 return Ok(Source { path: known_as.to_owned(), octets: octets.into() });
             }
         }
@@ -138,7 +149,7 @@ fn read_still(
     path: &Path,
     real: &Path,
     read: impl FnOnce(&mut io::Take<&File>, &mut Vec<u8>) -> io::Result<usize>,
-) -> Result<Option<Vec<u8>>, FilesError> {
+) -> Result<Option<(Vec<u8>, fs::Metadata)>, FilesError> {
     let unreadable = |why| unreadable(path, why);
     // Asked before it is opened, since opening a pipe waits for its other end.
     regular(path, &fs::metadata(real).map_err(unreadable)?)?;
@@ -156,7 +167,7 @@ fn read_still(
     }
     let state = |meta: &fs::Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec());
     let after = file.metadata().map_err(unreadable)?;
-    Ok((state(&meta) == state(&after) && meta.len() == octets.len() as u64).then_some(octets))
+    Ok((state(&meta) == state(&after) && meta.len() == octets.len() as u64).then_some((octets, after)))
 }
 
 impl Sources for FileSources {
@@ -259,6 +270,7 @@ mod tests {
                 meddle();
                 read
             })
+            .map(|read| read.map(|(octets, _)| octets))
         };
         assert_eq!(still(&|| ()).unwrap().unwrap(), b"@ TXT one\n@ TXT two\n");
         let hour = std::time::Duration::from_secs(3600);

@@ -11,6 +11,7 @@ pub mod journal;
 mod open;
 mod schema;
 pub mod secret;
+pub mod stamps;
 pub mod texts;
 
 use std::fs::File;

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::digest::Digest;
+use crate::name::Name;
 use crate::rr::RrType;
 use crate::zone::rrsets::{Rrset, Zone};
 
@@ -41,6 +43,43 @@ pub fn diff<'a>(before: &'a Zone, after: &'a Zone) -> impl Iterator<Item = Diffe
         Some(Difference { before, after })
     })
     .filter(|difference| !matches!(difference, Difference { before: Some(a), after: Some(b) } if alike(*a, *b)))
+}
+
+/// More RRsets that differ than this are counted, and not listed.
+pub const LISTED: usize = 1000;
+
+/// How two zones differ, in bounded room whatever their size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// Of all the RRsets that differ, before and after.
+    pub digest: Digest,
+    /// How many there are.
+    pub total: usize,
+    /// Owner and type of the first [`LISTED`] of them, in canonical order.
+    pub first: Vec<(Name, RrType)>,
+}
+
+impl Differing {
+    /// Looks for all differences.
+    pub fn of(before: &Zone, after: &Zone) -> Differing {
+        let (mut total, mut first) = (0, Vec::new());
+        let digests = diff(before, after).flat_map(|difference| {
+            total += 1;
+            if first.len() < LISTED {
+                let set = difference.either();
+                first.push((set.owner.to_name(), set.rtype));
+            }
+            let digests = [difference.before, difference.after].map(|set| set.map(Rrset::digest));
+            digests.map(|digest| digest.map_or(Vec::new(), |digest| digest.as_bytes().to_vec()))
+        });
+        let digest = Digest::of_parts(digests);
+        Differing { digest, total, first }
+    }
+
+    /// How many are not listed.
+    pub fn unlisted(&self) -> usize {
+        self.total - self.first.len()
+    }
 }
 
 fn alike(a: Rrset<'_>, b: Rrset<'_>) -> bool {

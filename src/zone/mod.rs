@@ -11,6 +11,7 @@ mod index;
 mod lexer;
 pub mod nsec3;
 mod order;
+pub mod outward;
 mod overlay;
 mod packed;
 pub mod rdata;

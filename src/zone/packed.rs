@@ -25,6 +25,7 @@ pub(super) struct Packed {
     owners: Vec<u32>,
     sets: usize,
     records: usize,
+    longest: Ttl,
     details: Option<Details>,
 }
 
@@ -74,6 +75,7 @@ impl Packed {
         let distinct = || records.chunk_by(|a, b| a.rdata == b.rdata).map(|same| same[0]);
         let ttl = records.iter().map(|record| record.ttl).min().unwrap_or_default();
         self.octets.extend_from_slice(&first.rtype.0.to_le_bytes());
+        self.longest = self.longest.max(ttl);
         self.octets.extend_from_slice(&ttl.seconds().to_le_bytes());
         push_varint(&mut self.octets, distinct().count());
         for record in distinct() {
@@ -118,6 +120,11 @@ impl Packed {
     /// How many RRsets there are.
     pub fn set_count(&self) -> usize {
         self.sets
+    }
+
+    /// The longest TTL of an RRset.
+    pub fn longest_ttl(&self) -> Ttl {
+        self.longest
     }
 
     /// How many records there are.

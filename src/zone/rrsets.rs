@@ -10,6 +10,7 @@ use crate::serial::Serial;
 use crate::time::Ttl;
 use crate::zone::diagnostic::Place;
 use crate::zone::order::for_each_rrset;
+use crate::zone::outward::{Outward, outward};
 use crate::zone::overlay::Overlay;
 use crate::zone::packed::{Detail, Packed, Rdatas, Sets};
 use crate::zone::text::{Record, ZoneText};
@@ -24,6 +25,7 @@ pub struct Zone {
     packed: Packed,
     files: Arc<[String]>,
     digest: OnceLock<Digest>,
+    outward: OnceLock<Option<Vec<Outward>>>,
 }
 
 /// The records of one owner and type.
@@ -86,7 +88,8 @@ impl Zone {
         let overlay = Overlay::new(common, site);
         let mut packed = Packed::with_details();
         for_each_rrset(origin.as_ref(), &overlay.picked(), |number| overlay.record(number), |set| packed.push(set));
-        Some(Zone { origin: origin.clone(), packed, files: overlay.files(), digest: OnceLock::new() })
+        let (files, digest, outward) = (overlay.files(), OnceLock::new(), OnceLock::new());
+        Some(Zone { origin: origin.clone(), packed, files, digest, outward })
     }
 
     /// Forgets where in its files each record stands, and the TTLs that are not those of their sets: nobody wants to
@@ -127,7 +130,7 @@ impl Zone {
 
     /// The longest TTL of its records.
     pub fn longest_ttl(&self) -> Ttl {
-        self.rrsets().map(|set| set.ttl).max().unwrap_or_default()
+        self.packed.longest_ttl()
     }
 
     /// All RRsets in order.
@@ -174,6 +177,25 @@ impl Zone {
     /// A digest of all that the zone says: the same for the same RRsets, wherever they were written.
     pub fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| Digest::of_parts(self.rrsets().map(|set| *set.digest().as_bytes())))
+    }
+
+    /// Whether both say the same, as their digests would tell: at once where those are known or the zones are alike at
+    /// hardly any name.
+    pub fn same_as(&self, other: &Zone) -> bool {
+        match (self.digest.get(), other.digest.get()) {
+            (Some(own), Some(other)) => own == other,
+            _ => {
+                std::ptr::eq(self, other)
+                    || self.len() == other.len()
+                        && self.rrsets().zip(other.rrsets()).all(|(own, other)| own.same_as(other))
+            }
+        }
+    }
+
+    /// The names outside of the zone that its records lead clients to; none if they are too many to be kept. Found out
+    /// once.
+    pub fn outward(&self) -> Option<&[Outward]> {
+        self.outward.get_or_init(|| outward(self)).as_deref()
     }
 
     /// The RRsets of owner number `index` in order, from 0.

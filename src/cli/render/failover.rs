@@ -18,6 +18,9 @@ impl Report for FailoverReport {
                 _ => "\nRecords that would go (-) and come (+):\n",
             };
             self.diff.iter().for_each(|set| text += &diff(set));
+            if self.unlisted > 0 {
+                let _ = writeln!(text, " and those of {} more", counted(self.unlisted, "RRset"));
+            }
             text.push('\n');
         }
         for finding in &self.findings {
@@ -58,7 +61,7 @@ impl FailoverReport {
             FailoverOutcome::WouldChange => format!(
                 "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: the same without \
                  --dry-run, and with --plan {plan} to run this plan and no other\n",
-                counted(self.diff.len(), "RRset")
+                counted(self.diff.len() + self.unlisted, "RRset")
             ),
             FailoverOutcome::Blocked => {
                 let gates = self.findings.iter().filter(|finding| finding.stops()).count();
