@@ -113,7 +113,7 @@ mod tests {
         #[test]
         fn no_unit_goes_back(address: u128, v4: u32, key: [u8; 16], salt: u64, a in 0u16..=10_000, b in 0u16..=10_000) {
             let units = Units::new(UnitKey(key), &operators());
-            let share = |points| Share::from_basis_points(points).unwrap();
+            let share = |points| Share::new(points).unwrap();
             for client in [client(address.to_be_bytes()), client(v4.to_be_bytes())] {
                 let over = |share| units.has_moved(client, salt, share);
                 prop_assert!(!over(share(a.min(b))) || over(share(a.max(b))));
@@ -168,7 +168,7 @@ mod tests {
     /// Who is over in one move says nothing about another one, nor about another server's.
     #[test]
     fn moves_and_keys_are_independent() {
-        let half = Share::from_basis_points(5000).unwrap();
+        let half = Share::new(5000).unwrap();
         let over =
             |key, salt, n: u32| Units::new(UnitKey(key), &[]).has_moved(client((n << 8).to_be_bytes()), salt, half);
         for (key, salt) in [([1; 16], 2), ([2; 16], 1)] {

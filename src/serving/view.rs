@@ -4,7 +4,7 @@ use super::content::{SiteContent, SiteId};
 use super::regions::RegionId;
 use super::routing::Side;
 use super::{Serving, ZoneServing};
-use crate::name::NameRef;
+use crate::name::{Name, NameRef};
 use crate::net::ClientNet;
 use crate::rr::RrType;
 use crate::snapshot::Snapshot;
@@ -59,6 +59,13 @@ impl<'s> View<'s> {
         let sought = Sought::new(self.serving.key, name);
         let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
         Some(zone.content.site(self.site(zone)))
+    }
+
+    /// What everybody gets of the apex of the zone that holds the name, and of which names' addresses, where clients are
+    /// answered from several sites.
+    pub fn common_content_of(self, name: NameRef<'_>) -> Option<(&'s SiteContent, &'s [Name])> {
+        let sought = Sought::new(self.serving.key, name);
+        self.serving.directory.find(&self.serving.zones, &sought, 0)?.common_content()
     }
 
     /// The key of the hash over names.

@@ -79,5 +79,5 @@ pub fn moving(to: u16, share: &str, low_ttl: Option<u32>) -> Moving {
 }
 
 pub fn share(points: u16) -> Share {
-    Share::from_basis_points(points).unwrap()
+    Share::new(points).unwrap()
 }
