@@ -13,6 +13,8 @@ use nix::sys::time::TimeValLike;
 use understudy::door::{Candidate, Proposal};
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
+use understudy::rr::RrType;
+use understudy::serve::noted::{Networks, Note, Noted, NotedNetwork};
 use understudy::serving::ahead::{Ahead, TOGETHER};
 use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
 use understudy::serving::regions::Regions;
@@ -73,7 +75,18 @@ fn main() {
     step("answer, together", QUERIES, || {
         queries.chunks(TOGETHER).map(|batch| together(&serving, batch, &mut names, &asker, &mut out)).sum::<usize>()
     });
+    // Clients of as many networks as the table has places for, about.
+    let notes: Vec<Note> =
+        (0..QUERIES as u32).map(|number| note(number.wrapping_mul(0x9E37_79B9) >> 16 << 8)).collect();
+    let mut networks = Networks::default();
+    step("note", QUERIES, || notes.chunks(TOGETHER).for_each(|batch| networks.note(batch)));
     step("hash alone", QUERIES, || queries.iter().filter(|query| names[0].set(shape.key, &query[HEADER..])).count());
+}
+
+/// An answer that this client was given.
+fn note(client: u32) -> Note {
+    let network = NotedNetwork::of(Ipv4Addr::from_bits(client).into());
+    Note { network, name: client.into(), rtype: RrType::A, ttl: None, generation: 1, at: Timestamp(0) }
 }
 
 fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &Asker, out: &mut [u8]) -> usize {

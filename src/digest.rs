@@ -9,6 +9,16 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// `text` as a digest or the beginning of one, in lower case: 4 to 64 hexadecimal digits.
+    pub fn beginning(text: &str) -> Result<String, String> {
+        let fits = (4..=64).contains(&text.len()) && text.bytes().all(|octet| octet.is_ascii_hexdigit());
+        if fits {
+            Ok(text.to_ascii_lowercase())
+        } else {
+            Err("a digest is 4 to 64 hexadecimal digits, as it was shown".into())
+        }
+    }
+
     /// The digest of `octets`.
     pub fn of(octets: &[u8]) -> Digest {
         Digest(Sha256::digest(octets).into())

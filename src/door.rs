@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::gate::memo::Memo;
-use crate::gate::{self, Change, Finding, id};
+use crate::gate::{self, Change, Errand, Finding, id};
 use crate::name::NameRef;
 use crate::serial::Serial;
 use crate::serving::content::Content;
@@ -72,19 +72,39 @@ pub struct Override {
     pub digest: String,
 }
 
+impl std::fmt::Display for Override {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.gate, self.digest)
+    }
+}
+
 impl std::str::FromStr for Override {
     type Err = String;
 
+    /// `GATE@DIGEST`, as a refusal shows it; of the digest four digits are enough.
     fn from_str(text: &str) -> Result<Override, String> {
-        let wrong = || format!("`{text}` is no override: write GATE@DIGEST, as the refusal showed it");
-        let (gate, digest) = text.split_once('@').ok_or_else(wrong)?;
-        if gate.is_empty() || digest.len() < 4 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(wrong());
+        let (gate, digest) = text
+            .split_once('@')
+            .ok_or("an override names the gate and the digest that was shown: GATE@DIGEST".to_owned())?;
+        if gate.is_empty() {
+            return Err("the gate in front of the `@` is missing".into());
         }
         if id::FIRM.contains(&gate) {
             return Err(format!("{gate} cannot be overridden: what it stops is wrong for certain"));
         }
-        Ok(Override { gate: gate.into(), digest: digest.into() })
+        Ok(Override { gate: gate.into(), digest: Digest::beginning(digest)? })
+    }
+}
+
+impl serde::Serialize for Override {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Override {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Override, D::Error> {
+        <String as serde::Deserialize>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -141,12 +161,6 @@ impl Candidate {
         Candidate { memo, ..Candidate::of(self.before, self.after, self.loads, self.now) }
     }
 
-    /// What was published before a restart, as the journal tells it: `generation` is the one it was published as.
-    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Candidate {
-        let Candidate { before, after, loads, .. } = Candidate::new(before, proposals, now);
-        Candidate::of(before, Arc::new(after.at_generation(generation)), loads, now)
-    }
-
     /// What `before` would be without a zone: a change that an operator has to see and accept.
     pub fn withdrawal(before: Arc<Serving>, origin: NameRef<'_>, now: Timestamp) -> Candidate {
         let after = Arc::new(before.without_zone(origin));
@@ -182,10 +196,11 @@ impl Candidate {
         })
     }
 
-    /// What tells this plan from any other: the regions that move, from where and to where and when they last did, and
-    /// every RRset that is answered otherwise afterwards. A change of anything else leaves the plan what it is.
-    pub fn digest(&self) -> Digest {
-        let mut parts: Vec<Vec<u8>> = Vec::new();
+    /// What tells this plan from any other: the regions that move, from where and to where, the `revision` that last
+    /// decided on them, and every RRset that is answered otherwise afterwards. A change of anything else leaves the plan
+    /// what it is, and so does a restart.
+    pub fn digest(&self, revision: u64) -> Digest {
+        let mut parts: Vec<Vec<u8>> = vec![revision.to_be_bytes().to_vec()];
         for (change, differing) in self.changes().zip(self.differing()) {
             parts.push(change.origin.as_wire().to_ascii_lowercase());
             if let (Some(before), Some(after)) = (change.zone_before(), change.zone_after()) {
@@ -194,7 +209,6 @@ impl Candidate {
                     if old != new {
                         parts.push(name.as_bytes().to_vec());
                         parts.extend(old.into_iter().chain(new));
-                        parts.push(before.routing.moved(region).to_be_bytes().to_vec());
                     }
                 }
             }
@@ -213,10 +227,15 @@ impl Candidate {
         })
     }
 
+    /// All that gates would ask about the regions that move.
+    pub fn errands(&self) -> Vec<Errand<'_>> {
+        self.changes().flat_map(Change::errands).collect()
+    }
+
     /// Finds out all that gates would ask about the regions that move.
     pub fn learn(&self) -> Memo {
         let mut memo = Memo::default();
-        self.changes().for_each(|change| memo.learn(&change.learn()));
+        self.errands().iter().for_each(|errand| memo.learn(&errand.run()));
         memo
     }
 
@@ -258,6 +277,16 @@ pub fn stops(finding: &Finding, overrides: &[Override]) -> bool {
 }
 
 impl Verified {
+    /// What was published before a restart, as the journal tells it: `generation` is the one it was published as. It was
+    /// verified then, and an operator may have overridden what a gate found: what gates find now is told, and keeps nothing
+    /// from being served.
+    pub fn restored(before: Arc<Serving>, generation: u64, proposals: Vec<Proposal>, now: Timestamp) -> Verified {
+        let Candidate { before, after, loads, .. } = Candidate::new(before, proposals, now);
+        let candidate = Candidate::of(before, Arc::new(after.at_generation(generation)), loads, now);
+        let findings = candidate.judge().to_vec();
+        Verified { serving: candidate.after, findings }
+    }
+
     /// What is served, the same zones in the same generation, with other settings and notes: they change how answers are
     /// given and what is said about them, never what a zone answers.
     pub fn in_manner(serving: &Serving, settings: Settings, notes: Notes) -> Verified {

@@ -367,6 +367,12 @@ impl Hash for NameRef<'_> {
 /// Canonical order (RFC 4034 §6.1): label by label from the right, without case.
 impl Ord for NameRef<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
+        // Most names that are compared stand below the same one: then their first labels tell.
+        if let (Some((own, above)), Some((others, above_other))) = (split_first(self.0), split_first(other.0))
+            && above == above_other
+        {
+            return fold_cmp(own, others);
+        }
         let (a, b) = (label_starts(self.0), label_starts(other.0));
         let (mut i, mut j) = (a.1, b.1);
         while i > 0 && j > 0 {
@@ -385,6 +391,12 @@ impl PartialOrd for NameRef<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// The first label, and the name above it; none of the root.
+fn split_first(wire: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = wire.split_first().filter(|(len, _)| **len > 0)?;
+    Some(rest.split_at(*len as usize))
 }
 
 fn label_starts(wire: &[u8]) -> ([u8; 128], usize) {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A share of a whole in basis points, of which the whole has 10,000: `30%` is 3,000 of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
 pub struct Share(u16);
 
 impl Share {
@@ -15,7 +15,7 @@ impl Share {
     pub const ALL: Share = Share(10_000);
 
     /// A share of so many basis points, if the whole has as many.
-    pub const fn from_basis_points(points: u16) -> Option<Share> {
+    pub const fn new(points: u16) -> Option<Share> {
         if points <= Share::ALL.0 { Some(Share(points)) } else { None }
     }
 
@@ -25,7 +25,7 @@ impl Share {
     }
 
     /// Whether it is neither nothing nor the whole.
-    pub fn is_partial(self) -> bool {
+    pub fn is_split(self) -> bool {
         self != Share::NONE && self != Share::ALL
     }
 }
@@ -59,15 +59,21 @@ impl FromStr for Share {
         let number = |part: &str| part.parse::<u32>().map_err(|_| wrong());
         let tenths_missing = if decimals.len() == 1 { 10 } else { 1 };
         let points = number(whole)? * 100 + number(decimals)? * tenths_missing;
-        u16::try_from(points).ok().and_then(Share::from_basis_points).ok_or_else(wrong)
+        u16::try_from(points).ok().and_then(Share::new).ok_or_else(wrong)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Share {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
-        let points = u16::deserialize(deserializer)?;
-        Share::from_basis_points(points)
-            .ok_or_else(|| serde::de::Error::custom("a share is at most 10000 basis points"))
+impl TryFrom<u16> for Share {
+    type Error = String;
+
+    fn try_from(points: u16) -> Result<Share, String> {
+        Share::new(points).ok_or_else(|| format!("{points} basis points are more than all: 10000 is 100%"))
+    }
+}
+
+impl From<Share> for u16 {
+    fn from(share: Share) -> u16 {
+        share.0
     }
 }
 
@@ -78,12 +84,12 @@ mod tests {
     #[test]
     fn every_share_reads_as_it_is_written() {
         for points in 0..=10_000 {
-            let share = Share::from_basis_points(points).unwrap();
+            let share = Share::new(points).unwrap();
             assert_eq!(share.to_string().parse(), Ok(share));
             let text = serde_json::to_string(&share).unwrap();
             assert_eq!((text.as_str(), serde_json::from_str(&text).unwrap()), (&*points.to_string(), share));
         }
-        assert_eq!(Share::from_basis_points(10_001), None);
+        assert_eq!(Share::new(10_001), None);
         assert!(serde_json::from_str::<Share>("10001").is_err());
     }
 
@@ -98,7 +104,7 @@ mod tests {
         ] {
             let share: Share = text.parse().unwrap();
             assert_eq!((share.basis_points(), share.to_string().as_str()), (points, shown));
-            assert_eq!(share.is_partial(), text != "100%");
+            assert_eq!(share.is_split(), text != "100%");
         }
         for wrong in ["", "%", "30", "-1%", "+1%", "101%", "100.01%", "1.%", ".5%", "0.005%", "1e1%", " 1%", "65637%"] {
             assert!(wrong.parse::<Share>().is_err(), "{wrong}");

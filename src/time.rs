@@ -25,6 +25,29 @@ impl Timestamp {
     }
 }
 
+impl fmt::Display for Timestamp {
+    /// As operators read it, in UTC and by the proleptic Gregorian calendar: `2010-03-24 18:05:00 UTC`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, second) = (self.seconds().div_euclid(86_400), self.seconds().rem_euclid(86_400));
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    }
+}
+
+/// The date so many days after 1970-01-01. Years are counted from 1 March, so that a leap day is their last one; 400 of
+/// them have 146,097 days.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let since = days + 719_468; // days since 0000-03-01
+    let (era, day) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153; // from March
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day)
+}
+
 /// A time to live in seconds: at most 2³¹−1 (RFC 2181 §8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
@@ -49,6 +72,11 @@ impl Ttl {
     /// The seconds.
     pub const fn seconds(self) -> u32 {
         self.0
+    }
+
+    /// As a span of time.
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(self.0 as u64)
     }
 
     /// A TTL as master files write it: seconds, or numbers with the units `w d h m s` in any order, each once at most
@@ -107,6 +135,20 @@ impl<'de> serde::Deserialize<'de> for Ttl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_in_time_are_told_in_utc() {
+        for (second, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_269_453_900, "2010-03-24 18:05:00 UTC"),
+            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(Timestamp(second * 1000).to_string(), text);
+        }
+    }
 
     #[test]
     fn ttls_read_as_master_files_write_them() {

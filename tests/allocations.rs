@@ -4,17 +4,23 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use understudy::name::Name;
+use understudy::net::Network;
 use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::content::SiteId;
+use understudy::serving::ranges::Ranges;
+use understudy::serving::regions::RegionId;
 use understudy::serving::respond::{Asker, Transport};
+use understudy::serving::{Routing, Serving, Settings};
 use understudy::snapshot::sought::Sought;
 use understudy::time::Timestamp;
 
 #[path = "support/mod.rs"]
 mod support;
 
-use support::{engine, mix};
+use support::{engine, message, mix, sites};
 
 /// The system's allocator, counting what the thread at hand takes.
 struct Counting;
@@ -85,16 +91,49 @@ fn an_answer_allocates_nothing() {
     queries.extend(with_edns);
     queries.extend([vec![], vec![0; 12], vec![0xFF; 100], mix::query(1, mix::ORIGIN, 251)]);
 
+    answered_without(&serving, &queries);
+}
+
+/// Neither with clients at both sides of a move, TTLs lowered, and a resolver that names its clients' networks.
+#[test]
+fn an_answer_allocates_nothing_while_traffic_moves() {
+    let mix = mix::Mix::of(2000);
+    let texts = [1, 2].map(|site| mix.text(site) + ODD + &format!("moves A 192.0.2.{site}\n"));
+    let content = sites::content(mix::ORIGIN, &texts.each_ref().map(String::as_str));
+    let trusted = Ranges::new([("127.0.0.0/8".parse::<Network>().unwrap(), 1)]);
+    let settings = Settings { trusted_subnets: Arc::new(trusted), ..Settings::default() };
+    let operators = sites::sets(&[("farm", &["10.1.0.0/16"])]);
+    let mut routing = Routing::at(vec![SiteId(0)]);
+    routing.shift(RegionId::default(), sites::moving(1, "50%", Some(30)), 1);
+    let serving = sites::unjudged(&sites::nothing(&[], &operators, settings), &content, routing);
+    let mut queries = mix.queries(1000);
+    queries.extend((0..50).map(|id| mix::query(id, &format!("moves.{}", mix::ORIGIN), 1)));
+    // From clients of all networks; one in eight is the farm's.
+    for (number, query) in queries.iter_mut().enumerate() {
+        let second = if number % 8 == 0 { 1 } else { 0 };
+        query.extend([0, 0, 41, 4, 208, 0, 0, 128, 0, 0, 11, 0, 8, 0, 7, 0, 1, 24, 0, 10, second, number as u8]);
+        query[11] = 1;
+    }
+    answered_without(&serving, &queries);
+    let subnet = |query: &Vec<u8>| {
+        let edns = message::read(&engine::ask(&serving, query, Transport::Tcp)).unwrap().edns.unwrap();
+        edns.options.iter().any(|(code, data)| *code == 8 && data[3] == 24)
+    };
+    assert!(queries[1000..].iter().any(subnet), "some are told for how large a network they are good");
+}
+
+/// Asks one by one and in batches; nothing is allocated.
+fn answered_without(serving: &Serving, queries: &[Vec<u8>]) {
     let mut out = vec![0; 65_535];
     let mut names: Vec<Sought> = (0..TOGETHER).map(|_| Sought::default()).collect();
     for transport in [Transport::Udp, Transport::Tcp] {
         let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
-        for query in &queries {
+        for query in queries {
             assert_eq!(taken(|| serving.respond(query, &asker, &mut out)), 0, "{query:?}");
         }
         for batch in queries.chunks(TOGETHER) {
             let look = || {
-                let mut ahead = Ahead::of(&serving);
+                let mut ahead = Ahead::of(serving);
                 for (query, sought) in batch.iter().zip(&mut names) {
                     ahead.add(query, asker.source, sought);
                 }

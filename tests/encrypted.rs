@@ -88,6 +88,10 @@ fn kdig_is_answered_over_all_three() {
         }
         let said = kdig(server, &[flag, "+nopadding", "none.example", "A"]);
         assert!(said.contains("status: NXDOMAIN") && !said.contains("PADDING:"), "{scheme:?}\n{said}");
+        if scheme == Scheme::Https {
+            let said = kdig(server, &["+https-get", "www.example", "A"]);
+            assert!(said.contains("status: NOERROR") && said.contains("192.0.2.1"), "{said}");
+        }
         let said = kdig(server, &[flag, "id.server", "CH", "TXT", "+short"]);
         assert_eq!(said.trim(), "\"ams1\"", "{scheme:?}");
         for said in [kdig(server, &[flag, "www.other", "A"]), kdig(server, &[flag, "example", "AXFR"])] {
@@ -95,7 +99,7 @@ fn kdig_is_answered_over_all_three() {
             assert!(!said.contains("malformed"), "{said}");
         }
     }
-    assert!(secure.running.tally().queries[2] >= 12, "{:?}", secure.running.tally());
+    assert!(secure.running.tally().queries[2] >= 13, "{:?}", secure.running.tally());
 }
 
 /// Asks with hickory's client, which trusts this one certificate; whether it was answered.
@@ -167,4 +171,155 @@ fn stopping_ends_all_and_frees_the_addresses() {
     assert!(client.closed());
     assert!(std::net::TcpListener::bind(tls).is_ok() || std::net::TcpStream::connect(tls).is_err());
     assert!(std::net::UdpSocket::bind(quic).is_ok());
+}
+
+/// As operators configure it and see it.
+#[test]
+fn the_daemon_listens_where_it_is_told_and_says_where() {
+    let home = support::daemon::Home::new(
+        "[server]\nlisten = ['127.0.0.1:0']\n[server.encrypted]\ndot = ['127.0.0.1:0']\ndoh = ['127.0.0.1:0']\n\
+         doq = ['127.0.0.1:0']\ncertificate = 'cert.pem'\nkey = 'key.pem'\n[[zone]]\nname = 'example'\nfile = 'zone'\n",
+        &[("zone", ZONE)],
+    );
+    certify(&CertificateFiles { certificate: home.path("cert.pem"), key: home.path("key.pem") });
+    let _daemon = home.serve();
+    let status = home.expect(0, "status");
+    for (transport, flag) in [("DoT", "+tls"), ("DoH", "+https"), ("DoQ", "+quic")] {
+        let listeners = status["encrypted"].as_array().unwrap();
+        let here = listeners.iter().find(|listener| listener["transport"] == transport).unwrap();
+        let address = here["address"].as_str().unwrap().parse().unwrap();
+        let said = kdig(address, &[flag, "www.example", "A", "+short"]);
+        assert_eq!(said.trim(), "192.0.2.1", "{transport}: {status:#}");
+    }
+    let text = String::from_utf8(home.command(&["status"]).output().unwrap().stdout).unwrap();
+    assert!(text.contains("encrypted on DoT 127.0.0.1:"), "{text}");
+}
+
+/// A status, the value of some header fields, and the body.
+struct Http {
+    status: u16,
+    age: String,
+    media_type: String,
+    body: Vec<u8>,
+}
+
+/// Asks over one HTTP/2 connection: a method, a path with its query, a media type and a body each.
+async fn http(server: SocketAddr, requests: Vec<(&str, String, &str, Vec<u8>)>) -> Vec<Http> {
+    use http_body_util::{BodyExt as _, Full};
+    use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = tokio::net::TcpStream::connect(server).await.unwrap();
+    let name = ServerName::try_from("ns1.example").unwrap();
+    let stream = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let (executor, stream) = (hyper_util::rt::TokioExecutor::new(), hyper_util::rt::TokioIo::new(stream));
+    let (mut send, connection) = hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut seen = Vec::new();
+    for (method, path, media_type, body) in requests {
+        let request = hyper::Request::builder().method(method).uri(format!("https://ns1.example{path}"));
+        let request = request.header(CONTENT_TYPE, media_type).body(Full::new(bytes::Bytes::from(body))).unwrap();
+        let response = send.send_request(request).await.unwrap();
+        let field = |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+        let (status, age, media_type) = (response.status().as_u16(), field(CACHE_CONTROL), field(CONTENT_TYPE));
+        let body = response.into_body().collect().await.unwrap().to_bytes().to_vec();
+        seen.push(Http { status, age, media_type, body });
+    }
+    connection.abort();
+    seen
+}
+
+/// The certificate is not what is tested.
+#[derive(Debug)]
+struct AnyCertificate;
+
+impl rustls::client::danger::ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &[rustls::pki_types::CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
+        Ok(rustls::client::danger::ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Octets as base64url without padding.
+fn base64url(octets: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let group = |group: &[u8]| {
+        let bits = group.iter().fold(0u32, |bits, octet| bits << 8 | u32::from(*octet)) << (8 * (3 - group.len()));
+        (0..=group.len()).map(|n| DIGITS[(bits >> (18 - 6 * n)) as usize & 63] as char).collect::<String>()
+    };
+    octets.chunks(3).map(group).collect()
+}
+
+#[tokio::test]
+async fn https_has_both_methods_and_says_what_is_wrong() {
+    const MESSAGE: &str = "application/dns-message";
+    let secure = Secure::start(TcpLimits::default());
+    let ask = |name: &str| {
+        support::message::query(0, Name::absolute(name).unwrap().as_ref(), understudy::rr::RrType::A, false, Some(4096))
+    };
+    let get = |name: &str| format!("/dns-query?dns={}", base64url(&ask(name)));
+    let here = || "/dns-query".to_owned();
+    let rows = vec![
+        (("GET", get("www.example"), "", vec![]), 200, "max-age=300"),
+        (("POST", here(), MESSAGE, ask("www.example")), 200, "max-age=300"),
+        (("POST", here(), "Application/DNS-Message; charset=x", ask("none.example")), 200, "max-age=20"),
+        (("GET", get("www.other"), "", vec![]), 200, "max-age=0"),
+        (("GET", get("www.example") + "=", "", vec![]), 400, ""),
+        (("GET", here(), "", vec![]), 400, ""),
+        (("GET", "/dns-query?dns=AAAA".into(), "", vec![]), 400, ""),
+        (("GET", get("www.example").replace("dns-query", "elsewhere"), "", vec![]), 404, ""),
+        (("PUT", here(), MESSAGE, ask("www.example")), 405, ""),
+        (("POST", here(), "text/plain", ask("www.example")), 415, ""),
+        (("POST", here(), MESSAGE, vec![0; 65_536]), 413, ""),
+        (("GET", format!("/dns-query?dns={}", "A".repeat(20_000)), "", vec![]), 431, ""),
+        (("GET", get("www.example"), "", vec![]), 200, "max-age=300"),
+    ];
+    let (requests, expected): (Vec<_>, Vec<_>) = rows.into_iter().map(|(ask, code, age)| (ask, (code, age))).unzip();
+    let seen = http(secure.address(Scheme::Https), requests.clone()).await;
+    for ((request, (status, age)), response) in requests.iter().zip(expected).zip(&seen) {
+        let shown = format!("{} {:.60} {}", request.0, request.1, request.2);
+        assert_eq!((response.status, &*response.age), (status, age), "{shown}");
+        assert_eq!(
+            (response.media_type == MESSAGE, response.body.is_empty()),
+            (status == 200, status != 200),
+            "{shown}"
+        );
+    }
+    assert!(seen[0].body == seen[1].body, "the same answer by either method");
+    let answer = support::message::read(&seen[0].body).unwrap();
+    assert_eq!(answer.answers[0].rdata, [192, 0, 2, 1]);
 }

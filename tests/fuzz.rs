@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::fuzz::{self, Corpus};
+use support::engine;
+use support::fuzz::{self, Corpus, origin};
 use support::generate::Rng;
 
 #[test]
@@ -28,4 +29,21 @@ fn any_zone_text_is_read_and_checked_to_an_end() {
     for _ in 0..3_000 {
         fuzz::zone_text(&corpus.mutated_text(&mut rng));
     }
+}
+
+#[test]
+fn any_zone_text_that_is_served_gives_answers_that_strict_readers_take() {
+    let corpus = Corpus::new();
+    let mut out = vec![0; 65_535];
+    let mut rng = Rng::new(3);
+    let mutated = (0..2_000).map(|_| corpus.mutated_text(&mut rng));
+    let mut served = 0;
+    for text in corpus.texts.iter().cloned().chain(mutated) {
+        served += usize::from(engine::try_serve(&origin(), &text).is_some());
+        if let Err(why) = fuzz::served_text(&text, &mut out) {
+            panic!("{why}\nthe zone:\n{}", text.escape_ascii());
+        }
+    }
+    println!("{served} of {} served", corpus.texts.len() + 2000);
+    assert!(served > 600, "of so many texts only {served} are served");
 }

@@ -16,6 +16,7 @@ use support::sign::{Denial, METHODS, Method, Signer, run};
 use support::{client, message, stream};
 use understudy::name::{Name, NameRef};
 use understudy::rr::RrType;
+use understudy::zone::nsec3::{Parameters, hash_of_owner};
 
 /// How many seeds zones are made from, and questions about each zone.
 const SEEDS: u64 = 24;
@@ -80,8 +81,14 @@ fn validate() {
     let root_file = ZoneFile { origin: Name::absolute(".").unwrap(), path: dir.path().join("root") };
     let _root = Server::understudy_on(&[root_file], &[&format!("{ROOT}:53")]);
 
-    let asked = ask_directly(&zones, questions);
-    println!("{} questions whose answers are ours to the end", asked.len());
+    let (asked, unprovable): (Vec<_>, Vec<_>) =
+        ask_directly(&zones, questions).into_iter().partition(|asked| unprovable(&zones, asked).is_none());
+    println!("{} questions whose answers are ours to the end, and these that nobody can prove:", asked.len());
+    for (at, other) in unprovable.iter().enumerate() {
+        let Question { name, qtype, .. } = &other.question;
+        println!("  {at}: {name} {qtype}: {}", self::unprovable(&zones, other).unwrap_or_default());
+    }
+    assert!(unprovable.iter().any(|asked| asked.direct.rcode == 3) && unprovable.len() < asked.len() / 100);
     assert!(asked.len() >= AT_LEAST);
     let anchors: Vec<Anchor> = zones
         .iter()
@@ -290,6 +297,36 @@ fn secure(zones: &[Served], question: &Question, direct: &View) -> Option<bool> 
     let at_top = |name: &Name| zones.iter().any(|zone| zone.anchored && zone.origin == *name);
     let about_top = question.qtype == RrType::DS && names_in(question, direct).any(|name| at_top(&name));
     (!about_top).then_some(all)
+}
+
+/// Why no validator can be sure of a right answer, whoever gives it.
+fn unprovable(zones: &[Served], Asked { question, direct, .. }: &Asked) -> Option<&'static str> {
+    let zone = zone_of(zones, question.name.as_ref())?;
+    let Some(Denial::Nsec3 { opt_out, .. }) = zone.method.map(|method| method.denial) else { return None };
+    let proofs = || direct.authority.iter().filter(|item| item.rtype == RrType::NSEC3);
+    if opt_out && direct.rcode == 3 {
+        // The signer may leave empty non-terminals that lead to unsigned delegations only out of the chain (RFC 5155
+        // §7.1, erratum 3441). Then what can be proven to enclose a name stands higher than what does, and a wildcard
+        // there, which has no part in the answer, seems to.
+        let is_proven = |name: NameRef<'_>| {
+            proofs().any(|proof| {
+                let (parameters, _) = Parameters::read(&proof.data).expect("SHA-1");
+                hash_of_owner(proof.owner.as_ref()) == Some(parameters.hash(name.to_lowercase().as_ref().as_wire()))
+            })
+        };
+        let encloser = question.name.as_ref().ancestors().skip(1).find(|name| is_proven(*name))?;
+        let proven = encloser.child(b"*").is_ok_and(|wildcard| is_proven(wildcard.as_ref()));
+        return proven.then_some("an empty non-terminal is not in the opt-out chain, and a wildcard above it is");
+    }
+    // An alias has no NSEC record in such a zone, as all servers say; and validators take no proof of that from an NSEC3
+    // record that tells of a CNAME (RFC 6840 §4.3).
+    let tells_of_alias = |proof: &Item| {
+        let (_, rest) = Parameters::read(&proof.data).expect("SHA-1");
+        let bitmap = &rest[1 + usize::from(rest[0])..];
+        matches!(bitmap, [0, _, first, ..] if first & 4 != 0)
+    };
+    let denied = question.qtype == RrType::NSEC && direct.rcode == 0 && direct.answer.is_empty();
+    (denied && proofs().any(tells_of_alias)).then_some("NSEC of an alias, which an NSEC3 record tells of")
 }
 
 /// Asks a resolver; returns what it does not answer as it should.

@@ -8,6 +8,9 @@
 //! The floor is a server that sends packets back with the QR bit set: the price of the system calls.
 
 mod echo;
+mod failover;
+mod load;
+mod mixture;
 mod process;
 mod servers;
 
@@ -15,6 +18,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mixture::Mixture;
 use process::Process;
 use servers::Server;
 
@@ -31,26 +35,48 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const HELP: &str = "\
 scripts/bench [--names 1000,100000,1000000] [--rounds 7] [--servers understudy,floor,gdnsd,nsd,knot]
-    [--edns] [--no-reload]
+    [--mixtures plain,edns,do,cookies] [--no-reload]
+    What a query costs, a load and a reload. Mixtures are what goes along with queries; they are compared with the first.
+scripts/bench failover [--names 1000,100000,1000000] [--rounds 7]
+    How long a failover takes, verified in advance and not; and what two sites cost that differ in one name of a hundred.
+scripts/bench load [--names 100000] [--rounds 7] [--rate 50000]
+    Reloads and failovers under so many queries a second: the worst delay, beside that of an echo server, and what is lost.
 Servers that are not installed are left out. Needs two processors, better idle ones.";
 
 struct Order {
     names: Vec<usize>,
     rounds: usize,
     servers: Vec<String>,
-    edns: bool,
+    mixtures: Vec<Mixture>,
     reload: bool,
+    /// Queries a second.
+    rate: u32,
+    what: What,
+}
+
+#[derive(PartialEq)]
+enum What {
+    Compare,
+    Failover,
+    Load,
 }
 
 impl Order {
-    fn from_words(mut words: impl Iterator<Item = String>) -> Order {
+    fn from_words(mut words: std::iter::Peekable<impl Iterator<Item = String>>) -> Order {
         let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let what = match words.next_if(|word| matches!(word.as_str(), "failover" | "load")).as_deref() {
+            Some("failover") => What::Failover,
+            Some(_) => What::Load,
+            None => What::Compare,
+        };
         let mut order = Order {
             names: vec![1000, 100_000],
             rounds: 7,
             servers: list("understudy,floor,gdnsd,nsd,knot"),
-            edns: false,
+            mixtures: vec![Mixture::Plain],
             reload: true,
+            rate: 50_000,
+            what,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -58,7 +84,8 @@ impl Order {
                 "--names" => order.names = list(&value()).iter().map(|n| n.parse().expect("a number")).collect(),
                 "--rounds" => order.rounds = value().parse().expect("a number"),
                 "--servers" => order.servers = list(&value()),
-                "--edns" => order.edns = true,
+                "--mixtures" => order.mixtures = list(&value()).iter().map(|name| Mixture::named(name)).collect(),
+                "--rate" => order.rate = value().parse().expect("a number"),
                 "--no-reload" => order.reload = false,
                 // Cargo's own.
                 "--bench" => {}
@@ -78,7 +105,13 @@ fn main() {
         echo::serve(words.next().and_then(|address| address.parse().ok()).expect("an address"));
     }
     let order = Order::from_words(words);
-    order.names.iter().for_each(|names| compare(*names, &order));
+    for names in &order.names {
+        match order.what {
+            What::Failover => failover::measure(*names, order.rounds),
+            What::Load => load::measure(*names, order.rounds, order.rate),
+            What::Compare => compare(*names, &order),
+        }
+    }
 }
 
 /// One server and what was measured of it.
@@ -88,8 +121,8 @@ struct Subject {
     load: Duration,
     load_cpu: Duration,
     megabytes: f64,
-    /// Microseconds of CPU a query, by round.
-    costs: Vec<f64>,
+    /// Microseconds of CPU a query, by mixture and round.
+    costs: Vec<Vec<f64>>,
     /// Of all queries.
     lost: usize,
 }
@@ -97,19 +130,22 @@ struct Subject {
 fn compare(names: usize, order: &Order) {
     let mix = mix::Mix::of(names);
     let dir = tempfile::tempdir().expect("a directory");
-    let mut queries = mix.queries(50_000.min(names * 50).max(5000));
-    if order.edns {
-        queries.iter_mut().for_each(add_opt);
-    }
+    let queries = mix.queries(50_000.min(names * 50).max(5000));
     let zone = dir.path().join("zone");
     std::fs::write(&zone, mix.text(1)).expect("the zone is written");
     let mut subjects: Vec<Subject> = order.servers.iter().filter_map(|name| start(name, dir.path(), &zone)).collect();
+    let mixed: Vec<Vec<Vec<Vec<u8>>>> = subjects
+        .iter()
+        .map(|subject| order.mixtures.iter().map(|with| with.mixed(&queries, subject.server.address)).collect())
+        .collect();
     for round in 0..order.rounds {
-        for subject in &mut subjects {
-            subject.measure(&queries, round);
+        for (subject, mixed) in subjects.iter_mut().zip(&mixed) {
+            subject.costs.resize(mixed.len(), Vec::new());
+            mixed.iter().enumerate().for_each(|(number, queries)| subject.measure(queries, number, round));
         }
     }
-    println!("\n{names} names, {} rounds, EDNS {}; medians", order.rounds, if order.edns { "on" } else { "off" });
+    drop(mixed);
+    println!("\n{names} names, {} rounds, queries {}; medians", order.rounds, order.mixtures[0].name());
     println!(
         "{:12}{:>9}{:>9}{:>9}{:>8}{:>9}{:>9}{:>8}",
         "server", "us/query", "x floor", "x gdnsd", "lost", "load s", "CPU s", "MB"
@@ -117,13 +153,13 @@ fn compare(names: usize, order: &Order) {
     for subject in &subjects {
         let against = |name: &str| {
             let other = subjects.iter().find(|other| other.server.name == name)?;
-            Some(median(subject.costs.iter().zip(&other.costs).map(|(own, other)| own / other).collect()))
+            Some(ratio(&subject.costs[0], &other.costs[0]))
         };
         let shown = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
         println!(
             "{:12}{:9.2}{:>9}{:>9}{:8}{:9.2}{:9.2}{:8.1}",
             subject.server.name,
-            median(subject.costs.clone()),
+            median(subject.costs[0].clone()),
             shown(against("floor")),
             shown(against("gdnsd")),
             subject.lost,
@@ -131,6 +167,13 @@ fn compare(names: usize, order: &Order) {
             subject.load_cpu.as_secs_f64(),
             subject.megabytes
         );
+    }
+    for (number, with) in order.mixtures.iter().enumerate().skip(1) {
+        println!("{:12}{:>9}{:>9}", with.name(), "us/query", format!("x {}", order.mixtures[0].name()));
+        for subject in &subjects {
+            let (costs, first) = (&subject.costs[number], &subject.costs[0]);
+            println!("{:12}{:9.2}{:9.2}", subject.server.name, median(costs.clone()), ratio(costs, first));
+        }
     }
     if order.reload {
         println!("{:12}{:>9}{:>9}{:>9}", "reload", "s", "CPU s", "peak MB");
@@ -155,7 +198,7 @@ fn start(name: &str, dir: &Path, zone: &Path) -> Option<Subject> {
 }
 
 impl Subject {
-    fn measure(&mut self, queries: &[Vec<u8>], round: usize) {
+    fn measure(&mut self, queries: &[Vec<u8>], mixture: usize, round: usize) {
         let sockets: Vec<UdpSocket> = (0..SOCKETS).map(|_| connected(self.server.address)).collect();
         let mut next = (round * 7919 * BURST) % queries.len();
         let mut take = || {
@@ -170,7 +213,7 @@ impl Subject {
         let answered: usize = (0..counted).map(|_| self.burst(&sockets, &mut take)).sum();
         let spent = self.process.cpu() - before;
         self.lost += counted * BURST - answered;
-        self.costs.push(spent.as_secs_f64() * 1e6 / answered.max(1) as f64);
+        self.costs[mixture].push(spent.as_secs_f64() * 1e6 / answered.max(1) as f64);
     }
 
     /// Queues queries while the server stands still, lets it go on, and waits for the answers; how many came.
@@ -238,9 +281,9 @@ fn serial(address: SocketAddr) -> Option<u32> {
     }
 }
 
-fn add_opt(query: &mut Vec<u8>) {
-    query[11] = 1;
-    query.extend_from_slice(&[0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+/// The median of the ratios within rounds.
+fn ratio(costs: &[f64], others: &[f64]) -> f64 {
+    median(costs.iter().zip(others).map(|(own, other)| own / other).collect())
 }
 
 fn median(mut numbers: Vec<f64>) -> f64 {

@@ -18,17 +18,22 @@ impl Process {
     /// Starts a command on the last processor, its output in `dir`.
     pub fn start(command: &[String], dir: &Path) -> Process {
         let last = std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
+        let pinned = ["taskset".into(), "-c".into(), last.to_string()];
+        Process::start_anywhere(&[&pinned, command].concat(), dir)
+    }
+
+    /// Starts a command, its output in `dir`.
+    pub fn start_anywhere(command: &[String], dir: &Path) -> Process {
         let output = File::create(dir.join("output")).expect("a file for the output");
-        let child = Command::new("taskset")
-            .args(["-c", &last.to_string()])
-            .args(command)
+        let child = Command::new(&command[0])
+            .args(&command[1..])
             .current_dir(dir)
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("a file for the output"))
             .stderr(output)
             .process_group(0)
             .spawn()
-            .expect("taskset is installed");
+            .expect("the command is installed");
         Process { child }
     }
 

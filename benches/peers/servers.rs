@@ -41,7 +41,7 @@ impl Server {
         let (config, command, reload) = match name {
             "understudy" => {
                 let command =
-                    "{own} serve --listen {address} --zone {origin}={zone} --workers 1 --state-dir {dir}/state";
+                    "{own} serve --init --listen {address} --zone {origin}={zone} --workers 1 --state-dir {dir}/state";
                 ("", command, Some(Reload::Signal(Signal::SIGHUP)))
             }
             "floor" => ("", "{self} --echo {address}", None),
@@ -113,7 +113,7 @@ fn command(text: &str) -> Option<Reload> {
 }
 
 /// An address that is free for UDP and TCP.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     loop {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let address = socket.local_addr().expect("a bound socket has an address");

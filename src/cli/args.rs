@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::config::not_a_listener;
-use crate::control::api::{Override, digest_prefix};
+use crate::control::api::Override;
+use crate::digest::Digest;
 use crate::name::{Name, NameRef};
 use crate::net::Network;
 use crate::rr::RrType;
+use crate::share::Share;
 
 /// What every command takes stands behind what it alone takes.
 const GLOBAL: &str = "Global options";
@@ -62,6 +64,9 @@ or debug; also by part, as in `info,understudy::serve=debug`.")]
         /// A zone and its file, without a configuration (repeatable)
         #[arg(long = "zone", value_name = "ORIGIN=FILE", value_parser = bare_zone, conflicts_with = "config")]
         zones: Vec<(Name, PathBuf)>,
+        /// This server never ran before: make its state directory if there is none
+        #[arg(long)]
+        init: bool,
         /// How many UDP workers there are for each address [default: one for each processor]
         #[arg(long, value_name = "N")]
         workers: Option<NonZeroUsize>,
@@ -95,15 +100,20 @@ Examples:
   understudy reload --accept 3f9c21aa")]
     Reload {
         /// Accept the findings with this digest, as a reload showed it (repeatable)
-        #[arg(long, value_name = "DIGEST", value_parser = digest_prefix)]
+        #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
         accept: Vec<String>,
     },
     /// Show what the daemon serves, and from which site
     #[command(after_help = "\
 Examples:
   understudy status
+  understudy status --watch
   understudy status --json | jq '.zones[] | {name, serial, routes}'")]
-    Status,
+    Status {
+        /// Show it again and again, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
+    },
     /// Answer a query from the zone files, without a server
     #[command(after_help = "\
 Reads the configuration and the zones as they are on disk, and prints the answer as dig does. No
@@ -128,11 +138,13 @@ Examples:
         #[arg(long, value_name = "NET")]
         client: Option<Network>,
     },
-    /// Answer a zone from another site, at once
+    /// Answer a zone from another site, at once: the one that answers now is down
     #[command(after_help = "\
 The gates judge the very content that would be published: every name that is answered now has to
-be answered then. Exit code 0 means that it was published, and that our own sockets were asked and
-gave the new answers.
+be answered then. Then all clients are answered from the target at once, or by --step where it can't
+take all of them at once. Exit code 0 means that it was published, and that our own sockets were
+asked and gave the new answers. The run goes on behind that: it waits until caches have let go of
+the old answers, and sees whether the target proves itself. `understudy follow ZONE` shows it.
 
 Examples:
   understudy failover wiki.example --to pmtpa --dry-run
@@ -143,31 +155,87 @@ Examples:
       Moves one region only.
   understudy failover wiki.example --to pmtpa --override zone.nothing-vanishes@3f9c21aa
       Accepts the findings that were shown under this digest. Others would block still.")]
-    Failover {
+    Failover(MoveArgs),
+    /// Move a zone to another site, as planned: lower TTLs, move by steps, see that it holds
+    #[command(after_help = "\
+What moves is answered with the policy's low TTL first, until no cache that obeys TTLs holds it with
+the old one; then clients move by the policy's steps; then TTLs go back to normal, once the target
+has proved itself. The command follows the run to its end, unless --until says otherwise; Ctrl-C
+leaves the run going, and `understudy follow ZONE` shows it again.
+
+Examples:
+  understudy switchover wiki.example --to pmtpa --dry-run
+  understudy switchover wiki.example --to pmtpa --plan 5d0c9e11 --reason 'new cooling in knams'
+  understudy switchover wiki.example --to pmtpa --step 5% --step 50%
+      By these steps and then the whole, instead of the policy's.")]
+    Switchover(MoveArgs),
+    /// Take a zone back to the sites it was answered from before its last move, at once
+    #[command(after_help = "\
+A move of its own, judged as any other. It takes the place of the move that it takes back.
+
+Examples:
+  understudy rollback wiki.example --reason 'knams is back'")]
+    Rollback(BackArgs),
+    /// Leave a move where it is, until it is resumed or aborted
+    Hold(SteerArgs),
+    /// Let a held move go on
+    Resume(SteerArgs),
+    /// Give a move up: clients go back the way they came, and TTLs with them
+    #[command(after_help = "\
+Before everybody has moved only. After that, `understudy rollback` is the way back. The way back takes
+some time: `understudy follow ZONE` shows it.")]
+    Abort(SteerArgs),
+    /// Let a move begin for which the policy wants a second person: another user than who asked for it
+    Approve(SteerArgs),
+    /// Show a move under way, until it ends
+    Follow {
         /// The zone
         zone: String,
-        /// The site to answer from
-        #[arg(long, value_name = "SITE")]
-        to: String,
-        /// Only where this site is answered from now
-        #[arg(long, value_name = "SITE")]
-        from: Option<String>,
-        /// Only this region [default: all]
+        /// The move of this region [default: the zone's only one]
         #[arg(long, value_name = "REGION")]
         region: Option<String>,
-        /// Say what would happen, and change nothing
-        #[arg(long)]
-        dry_run: bool,
-        /// The digest of the plan that a dry run showed; any other is refused
-        #[arg(long, value_name = "DIGEST", value_parser = digest_prefix)]
-        plan: Option<String>,
+    },
+    /// Hold a site for up or down, whatever is measured
+    #[command(after_help = "\
+Examples:
+  understudy site down knams --reason 'cooling failed'
+  understudy site auto knams
+      What is measured counts again.")]
+    Site {
+        /// What the site is held for: up, down or auto
+        #[arg(value_enum, hide_possible_values = true)]
+        health: HealthArg,
+        /// The site
+        site: String,
+        /// Only in this zone [default: in all that have the site]
+        #[arg(long, value_name = "ZONE")]
+        zone: Option<String>,
         /// Why; kept in the audit trail
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Override a gate's verdict, named by the digest that was shown (repeatable)
-        #[arg(long = "override", value_name = "GATE@DIGEST")]
-        overrides: Vec<Override>,
     },
+    /// Show what was done, by whom and why
+    #[command(after_help = "\
+Examples:
+  understudy history wiki.example
+  understudy history --limit 100000 --json > audit.json
+      Exports all of it.")]
+    History {
+        /// Only of this zone [default: all]
+        zone: Option<String>,
+        /// The most entries, the newest ones
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Make the state directory of a server that never ran before
+    #[command(after_help = "\
+A server that finds its state directory empty cannot know whether it is new, or has lost what it
+knew. Unless this was typed, it takes the second for granted: it asks the zone's name servers for
+the serial to go on from, and moves nothing where none of them answers.")]
+    Init,
+    /// What is known of the state directory
+    #[command(subcommand)]
+    State(StateSub),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -177,6 +245,105 @@ Examples:
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// A move, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct MoveArgs {
+    /// The zone
+    pub(super) zone: String,
+    /// The site to answer from
+    #[arg(long, value_name = "SITE")]
+    pub(super) to: String,
+    /// Only where this site is answered from now
+    #[arg(long, value_name = "SITE")]
+    pub(super) from: Option<String>,
+    /// By this share of the clients first (repeatable, rising); the whole is always the last step
+    #[arg(long = "step", value_name = "SHARE", value_parser = share)]
+    pub(super) steps: Vec<Share>,
+    #[command(flatten)]
+    pub(super) rest: BackArgsRest,
+}
+
+/// A rollback, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct BackArgs {
+    /// The zone
+    pub(super) zone: String,
+    #[command(flatten)]
+    pub(super) rest: BackArgsRest,
+}
+
+/// What all moves take.
+#[derive(Debug, clap::Args)]
+pub(super) struct BackArgsRest {
+    /// Only this region [default: all]
+    #[arg(long, value_name = "REGION")]
+    pub(super) region: Option<String>,
+    /// Say what would happen, and change nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// The digest of the plan that a dry run showed; any other is refused
+    #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
+    pub(super) plan: Option<String>,
+    /// Why; kept in the audit trail
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+    /// Override a gate's verdict, named by the digest that was shown (repeatable)
+    #[arg(long = "override", value_name = "GATE@DIGEST")]
+    pub(super) overrides: Vec<Override>,
+    /// How far to follow the run: begun, moved or done [default: moved; of a switchover, done]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true)]
+    pub(super) until: Option<Until>,
+}
+
+/// How far a command follows its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Until {
+    // Until the run has begun
+    Begun,
+    // Until everybody that it moves is answered from the target
+    Moved,
+    // Until caches have let go of the old answers and the target has proved itself
+    Done,
+}
+
+/// What is done to a move under way, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct SteerArgs {
+    /// The zone
+    pub(super) zone: String,
+    /// The move of this region [default: the zone's only one]
+    #[arg(long, value_name = "REGION")]
+    pub(super) region: Option<String>,
+    /// Why; kept in the audit trail
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+}
+
+/// What a site is held for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum HealthArg {
+    // It can serve
+    Up,
+    // It can't
+    Down,
+    // What is measured counts
+    Auto,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StateSub {
+    /// Go on although it is not known what a lost state directory knew: moves may begin again
+    Accept {
+        /// Why; kept in the audit trail
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    text.parse()
 }
 
 fn listener(text: &str) -> Result<SocketAddr, String> {

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
-use super::args::{Args, Sub, zone_origin};
+use super::args::{Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, StateSub, SteerArgs, Sub, Until, zone_origin};
 use crate::config::{Origin, Source};
-use crate::control::api::{FailoverRequest, ReloadRequest};
+use crate::control::api::moves::{
+    Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
+};
+use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
@@ -22,13 +25,34 @@ pub(super) struct Invocation {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    Serve(Source),
+    /// The flag: whether the server never ran before.
+    Serve(Source, bool),
     Check(Subject),
     Reload(Source, ReloadRequest),
-    Status(Source),
+    Status(Source, Watch),
     Query(Source, Question),
-    Failover(Source, FailoverRequest),
+    Move(Source, MoveRequest, Until),
+    Steer(Source, SteerRequest),
+    Follow(Source, Followed),
+    Site(Source, SiteRequest),
+    History(Source, HistoryRequest),
+    Init(Source),
+    AcceptState(Source, AcceptRequest),
     Completions(clap_complete::Shell),
+}
+
+/// Whether the status is shown again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Once,
+    UntilStopped,
+}
+
+/// The move that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Followed {
+    pub(super) zone: String,
+    pub(super) region: Option<String>,
 }
 
 /// What is checked.
@@ -64,23 +88,72 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
     let file = Origin::File(args.config.clone());
     let source = Source { origin: file, state_dir: args.state_dir, ..Source::default() };
     let command = match args.command {
-        Sub::Serve { listen, zones, workers } => {
+        Sub::Serve { listen, zones, workers, init } => {
             let origin = if zones.is_empty() { source.origin } else { Origin::Bare(distinct(zones)?) };
-            Command::Serve(Source { origin, listen, workers, ..source })
+            Command::Serve(Source { origin, listen, workers, ..source }, init)
         }
         Sub::Check { subject } => Command::Check(subject_of(source, args.config.is_some(), subject)?),
         Sub::Reload { accept } => Command::Reload(source, ReloadRequest { accept }),
-        Sub::Status => Command::Status(source),
+        Sub::Status { watch } => Command::Status(source, if watch { Watch::UntilStopped } else { Watch::Once }),
         Sub::Query { name, rtype, site, client } => {
             let asked_of = site.map(AskedOf::Site).or(client.map(AskedOf::Client)).unwrap_or(AskedOf::Anybody);
             Command::Query(source, Question { name, rtype, asked_of })
         }
-        Sub::Failover { zone, to, from, region, dry_run, plan, reason, overrides } => {
-            Command::Failover(source, FailoverRequest { zone, to, from, region, dry_run, plan, reason, overrides })
+        Sub::Failover(args) => moved(source, MoveKind::Failover, args),
+        Sub::Switchover(args) => moved(source, MoveKind::Switchover, args),
+        Sub::Rollback(BackArgs { zone, rest }) => request(source, common(MoveKind::Rollback, zone, &rest), rest.until),
+        Sub::Hold(args) => steer(source, Action::Hold, args),
+        Sub::Resume(args) => steer(source, Action::Resume, args),
+        Sub::Abort(args) => steer(source, Action::Abort, args),
+        Sub::Approve(args) => steer(source, Action::Approve, args),
+        Sub::Follow { zone, region } => Command::Follow(source, Followed { zone, region }),
+        Sub::Site { health, site, zone, reason } => {
+            let health = match health {
+                HealthArg::Up => ForcedHealth::Up,
+                HealthArg::Down => ForcedHealth::Down,
+                HealthArg::Auto => ForcedHealth::Auto,
+            };
+            Command::Site(source, SiteRequest { site, health, zone, reason })
         }
+        Sub::History { zone, limit } => Command::History(source, HistoryRequest { zone, limit }),
+        Sub::Init => Command::Init(source),
+        Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
         Sub::Completions { shell } => Command::Completions(shell),
     };
     Ok(Invocation { json: args.json, command })
+}
+
+fn moved(source: Source, kind: MoveKind, args: MoveArgs) -> Command {
+    let steps = args.steps.iter().map(ToString::to_string).collect();
+    let rest = common(kind, args.zone, &args.rest);
+    request(source, MoveRequest { to: Some(args.to), from: args.from, steps, ..rest }, args.rest.until)
+}
+
+/// What all moves have.
+fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
+    MoveRequest {
+        kind,
+        zone,
+        to: None,
+        from: None,
+        steps: Vec::new(),
+        region: rest.region.clone(),
+        dry_run: rest.dry_run,
+        plan: rest.plan.clone(),
+        reason: rest.reason.clone(),
+        overrides: rest.overrides.clone(),
+    }
+}
+
+/// On the worst day the next command waits for nothing that can be waited for elsewhere; what is planned is watched.
+fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Command {
+    let usual = if request.kind == MoveKind::Switchover { Until::Done } else { Until::Moved };
+    Command::Move(source, request, until.unwrap_or(usual))
+}
+
+fn steer(source: Source, action: Action, args: SteerArgs) -> Command {
+    let SteerArgs { zone, region, reason } = args;
+    Command::Steer(source, SteerRequest { action, zone, region, reason })
 }
 
 fn distinct(zones: Vec<(Name, PathBuf)>) -> Result<Vec<(Name, PathBuf)>, clap::Error> {

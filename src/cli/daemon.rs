@@ -1,25 +1,41 @@
-//! The commands that a running daemon carries out: reload, status, failover.
+//! The commands that a running daemon carries out: reload, status, moves.
 
 use std::path::PathBuf;
 
 use crate::config::Source;
-use crate::control::api::{
-    FailoverReport, FailoverRequest, Failure, ReloadReport, ReloadRequest, Request, Response, StatusReport,
-};
+use crate::control::api::moves::{HistoryReport, HistoryRequest, MoveReport, MoveRequest, SteerReport};
+use crate::control::api::{Failure, ReloadReport, ReloadRequest, Request, Response, StatusReport};
 use crate::control::client;
+use crate::store::Store;
 
 /// Has the daemon read everything again.
 pub(super) fn reload(source: &Source, request: ReloadRequest) -> Result<ReloadReport, Failure> {
-    ask(source, &Request::Reload(request), |response| match response {
+    at_once(source, &Request::Reload(request), |response| match response {
         Response::Reload(report) => Some(report),
         _ => None,
     })
 }
 
 /// Has the daemon answer a zone from another site.
-pub(super) fn failover(source: &Source, request: FailoverRequest) -> Result<FailoverReport, Failure> {
-    ask(source, &Request::Failover(request), |response| match response {
-        Response::Failover(report) => Some(report),
+pub(super) fn moved(source: &Source, request: MoveRequest) -> Result<MoveReport, Failure> {
+    at_once(source, &Request::Move(request), |response| match response {
+        Response::Move(report) => Some(*report),
+        _ => None,
+    })
+}
+
+/// Has the daemon take down what an operator decides.
+pub(super) fn steer(source: &Source, request: &Request) -> Result<SteerReport, Failure> {
+    at_once(source, request, |response| match response {
+        Response::Steer(report) => Some(report),
+        _ => None,
+    })
+}
+
+/// What was done.
+pub(super) fn history(source: &Source, request: HistoryRequest) -> Result<HistoryReport, Failure> {
+    at_once(source, &Request::History(request), |response| match response {
+        Response::History(report) => Some(report),
         _ => None,
     })
 }
@@ -33,23 +49,35 @@ pub(super) fn status(response: Response) -> Option<StatusReport> {
 }
 
 /// Asks the daemon, and takes what is expected out of its response.
-pub(super) fn ask<T>(
+pub(super) fn at_once<T>(
     source: &Source,
     request: &Request,
     expected: impl FnOnce(Response) -> Option<T>,
 ) -> Result<T, Failure> {
     let state_dir = state_dir(source)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Failure::new(
-            format!("the system gives no resources to ask the daemon with: {error}"),
-            "nothing was changed",
-            "",
-        )
-    })?;
-    let response = runtime.block_on(client::call(&state_dir, request))?;
+    let response = runtime()?.block_on(client::call(&state_dir, request))?;
     expected(response).ok_or_else(|| Failure::new("the daemon answered something else than was asked", "", ""))
 }
 
-fn state_dir(source: &Source) -> Result<PathBuf, Failure> {
+/// What a command asks the daemon with.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        let what = format!("the system gives no resources to ask the daemon with: {error}");
+        Failure::new(what, "nothing was changed", "")
+    })
+}
+
+pub(super) fn state_dir(source: &Source) -> Result<PathBuf, Failure> {
     source.state_dir()?.ok_or_else(|| Failure::new("no state directory is known", "", "--state-dir DIR"))
+}
+
+/// Makes the state directory of a server that never ran before.
+pub(super) fn init(source: &Source) -> Result<SteerReport, Failure> {
+    let dir = state_dir(source)?;
+    let store = Store::open(Some(&dir))?;
+    let done = match store.initialise()? {
+        true => format!("{}: made, for a server that never ran before", dir.display()),
+        false => format!("{}: was made before, and is left as it is", dir.display()),
+    };
+    Ok(SteerReport { done: vec![done], run: None })
 }

@@ -20,6 +20,8 @@ pub enum Exit {
     Reversed = 5,
     /// A dry run: there are changes to make.
     Pending = 6,
+    /// Interrupted while it followed a run, which goes on.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {

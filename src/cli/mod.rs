@@ -6,6 +6,7 @@ mod check;
 mod command;
 mod daemon;
 mod exit;
+mod follow;
 mod query;
 mod render;
 #[cfg(test)]
@@ -18,8 +19,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::config::Source;
+use crate::control::api::moves::{MoveOutcome, MoveRequest, RunKey, SteerRequest};
 use crate::control::api::{Failure, Request};
-use command::{Command, Invocation};
+use args::Until;
+use command::{Command, Invocation, Watch};
 pub use exit::Exit;
 use render::Report;
 
@@ -30,6 +33,8 @@ pub struct Serve {
     pub source: Source,
     /// Whether what is printed is JSON.
     pub json: bool,
+    /// Whether the server never ran before, by the operator's word.
+    pub init: bool,
 }
 
 /// Carries out what `args` (the program's name first) ask for; `serve` runs the daemon until it ends.
@@ -59,21 +64,53 @@ fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<
 
 fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve) -> Result<(), Failure>) -> Exit {
     match command {
-        Command::Serve(source) => match serve(Serve { source, json }) {
+        Command::Serve(source, init) => match serve(Serve { source, json, init }) {
             Ok(()) => Exit::Done,
             Err(failure) => show_failure(json, &failure),
         },
         Command::Check(subject) => show(json, check::run(&subject)),
         Command::Reload(source, request) => show(json, daemon::reload(&source, request)),
-        Command::Status(source) => show(json, daemon::ask(&source, &Request::Status, daemon::status)),
+        Command::Status(source, Watch::Once) => show(json, daemon::at_once(&source, &Request::Status, daemon::status)),
+        Command::Status(source, Watch::UntilStopped) => follow::status(&source, json),
         Command::Query(source, question) => show(json, query::run(&source, &question)),
-        Command::Failover(source, request) => show(json, daemon::failover(&source, request)),
+        Command::Move(source, request, until) => begin(&source, request, until, json),
+        Command::Steer(source, request) => steer(&source, request, json),
+        Command::Follow(source, followed) => follow::of_zone(&source, &followed, json),
+        Command::Site(source, request) => show(json, daemon::steer(&source, &Request::Site(request))),
+        Command::History(source, request) => show(json, daemon::history(&source, request)),
+        Command::Init(source) => show(json, daemon::init(&source)),
+        Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);
             ended(Exit::Done, print(&script))
         }
     }
+}
+
+/// Has a move begin and follows it. What the gates say comes first.
+fn begin(source: &Source, request: MoveRequest, until: Until, json: bool) -> Exit {
+    let report = match daemon::moved(source, request) {
+        Ok(report) => report,
+        Err(failure) => return show_failure(json, &failure),
+    };
+    let followed = match &report.outcome {
+        MoveOutcome::Begun { run } if until != Until::Begun => Some(*run),
+        // Nobody has to wait for what is done already; what comes behind it is shown to those who asked for it.
+        MoveOutcome::Done { run, .. } if until == Until::Done => Some(*run),
+        _ => None,
+    };
+    let Some(run) = followed else { return show(json, Ok(report)) };
+    let text = if json { follow::line(&report) } else { report.text() };
+    if let Err(error) = print(text.as_bytes()) {
+        return ended(Exit::Error, Err(error));
+    }
+    follow::run(source, &RunKey { zone: report.zone, run }, until, json)
+}
+
+/// Takes down what an operator decides about a move.
+fn steer(source: &Source, request: SteerRequest, json: bool) -> Exit {
+    show(json, daemon::steer(source, &Request::Steer(request)))
 }
 
 fn show<R: Report>(json: bool, result: Result<R, Failure>) -> Exit {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use clap::CommandFactory as _;
 
-use super::command::{AskedOf, Command, Question, Subject};
+use super::command::{AskedOf, Command, Question, Subject, Watch};
 use super::render::Report;
 use super::*;
 use crate::config::Origin;
+use crate::control::api::moves::*;
 use crate::control::api::*;
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -37,9 +38,11 @@ fn commands_are_resolved() {
     let bare = |zones: &[(&str, &str)]| {
         Origin::Bare(zones.iter().map(|(origin, file)| (name(origin), PathBuf::from(file))).collect())
     };
-    let failover = FailoverRequest {
+    let failover = MoveRequest {
+        kind: MoveKind::Failover,
         zone: "wiki.example".into(),
-        to: "pmtpa".into(),
+        to: Some("pmtpa".into()),
+        steps: Vec::new(),
         from: None,
         region: None,
         dry_run: false,
@@ -49,17 +52,21 @@ fn commands_are_resolved() {
     };
     let question = |asked_of| Question { name: name("www.wiki.example"), rtype: RrType::AAAA, asked_of };
     let table: Vec<(&str, Command)> = vec![
-        ("serve", Command::Serve(usual.clone())),
-        ("--config a.toml serve", Command::Serve(file("a.toml"))),
-        ("serve --config a.toml --json", Command::Serve(file("a.toml"))),
+        ("serve", Command::Serve(usual.clone(), false)),
+        ("serve --init", Command::Serve(usual.clone(), true)),
+        ("--config a.toml serve", Command::Serve(file("a.toml"), false)),
+        ("serve --config a.toml --json", Command::Serve(file("a.toml"), false)),
         (
             "serve --zone wiki.example=w.zone --zone b.example.=b=2 --listen [::1]:0 --listen 127.0.0.1:53 --workers 3 --state-dir s",
-            Command::Serve(Source {
-                origin: bare(&[("wiki.example", "w.zone"), ("b.example", "b=2")]),
-                listen: vec!["[::1]:0".parse().unwrap(), "127.0.0.1:53".parse().unwrap()],
-                workers: std::num::NonZeroUsize::new(3),
-                state_dir: Some("s".into()),
-            }),
+            Command::Serve(
+                Source {
+                    origin: bare(&[("wiki.example", "w.zone"), ("b.example", "b=2")]),
+                    listen: vec!["[::1]:0".parse().unwrap(), "127.0.0.1:53".parse().unwrap()],
+                    workers: std::num::NonZeroUsize::new(3),
+                    state_dir: Some("s".into()),
+                },
+                false,
+            ),
         ),
         ("check", Command::Check(Subject::Config(usual.clone()))),
         ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
@@ -69,7 +76,10 @@ fn commands_are_resolved() {
             "reload --accept 3F9C --accept 0123456789",
             Command::Reload(usual.clone(), ReloadRequest { accept: vec!["3f9c".into(), "0123456789".into()] }),
         ),
-        ("status --state-dir s", Command::Status(Source { state_dir: Some("s".into()), ..Source::default() })),
+        (
+            "status --state-dir s",
+            Command::Status(Source { state_dir: Some("s".into()), ..Source::default() }, Watch::Once),
+        ),
         ("query www.wiki.example aaaa", Command::Query(usual.clone(), question(AskedOf::Anybody))),
         (
             "query www.wiki.example. TYPE28 --site knams",
@@ -79,23 +89,58 @@ fn commands_are_resolved() {
             "query www.wiki.example AAAA --client 192.0.2.0/24",
             Command::Query(usual.clone(), question(AskedOf::Client("192.0.2.0/24".parse().unwrap()))),
         ),
-        ("failover wiki.example --to pmtpa", Command::Failover(usual.clone(), failover.clone())),
+        ("failover wiki.example --to pmtpa", Command::Move(usual.clone(), failover.clone(), Until::Moved)),
         (
             "failover wiki.example --to pmtpa --from knams --region europe --dry-run --plan 5D0C9E11 --reason it_is_hot \
              --override zone.nothing-vanishes@3f9c21aa --override a@bcde",
-            Command::Failover(
+            Command::Move(
                 usual.clone(),
-                FailoverRequest {
+                MoveRequest {
                     from: Some("knams".into()),
                     region: Some("europe".into()),
                     dry_run: true,
                     plan: Some("5d0c9e11".into()),
                     reason: Some("it is hot".into()),
                     overrides: vec!["zone.nothing-vanishes@3f9c21aa".parse().unwrap(), "a@bcde".parse().unwrap()],
-                    ..failover
+                    ..failover.clone()
+                },
+                Until::Moved,
+            ),
+        ),
+        (
+            "switchover wiki.example --to pmtpa --step 5% --step 50%",
+            Command::Move(
+                usual.clone(),
+                MoveRequest { kind: MoveKind::Switchover, steps: vec!["5%".into(), "50%".into()], ..failover.clone() },
+                Until::Done,
+            ),
+        ),
+        (
+            "rollback wiki.example --until done",
+            Command::Move(usual.clone(), MoveRequest { kind: MoveKind::Rollback, to: None, ..failover }, Until::Done),
+        ),
+        (
+            "abort wiki.example --region europe --reason no",
+            Command::Steer(
+                usual.clone(),
+                SteerRequest {
+                    action: Action::Abort,
+                    zone: "wiki.example".into(),
+                    region: Some("europe".into()),
+                    reason: Some("no".into()),
                 },
             ),
         ),
+        (
+            "site down knams",
+            Command::Site(
+                usual.clone(),
+                SiteRequest { site: "knams".into(), health: ForcedHealth::Down, zone: None, reason: None },
+            ),
+        ),
+        ("history --limit 3", Command::History(usual.clone(), HistoryRequest { zone: None, limit: 3 })),
+        ("status --watch", Command::Status(usual.clone(), Watch::UntilStopped)),
+        ("state accept", Command::AcceptState(usual.clone(), AcceptRequest { reason: None })),
         ("completions fish", Command::Completions(clap_complete::Shell::Fish)),
     ];
     for (line, command) in table {
@@ -166,12 +211,13 @@ fn finding(gate: &str, verdict: Verdict, items: &[&str]) -> Finding {
     }
 }
 
-fn failover(outcome: FailoverOutcome, findings: Vec<Finding>) -> FailoverReport {
+fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
     let route = |region: &str| Route { region: region.into(), site: "knams".into() };
-    FailoverReport {
+    MoveReport {
+        kind: MoveKind::Failover,
         zone: name("wiki.example"),
         to: "pmtpa".into(),
-        dry_run: outcome == FailoverOutcome::WouldChange,
+        dry_run: outcome == MoveOutcome::WouldChange,
         moves: vec![route("europe"), route("default")],
         plan: Digest::of(b"plan"),
         findings,
@@ -190,6 +236,9 @@ fn failover(outcome: FailoverOutcome, findings: Vec<Finding>) -> FailoverReport 
             },
         ],
         unlisted: 0,
+        steps: vec!["100%".into()],
+        old_ttl: 300,
+        old_until: matches!(outcome, MoveOutcome::Done { .. }).then_some(Timestamp(1_269_453_900_000)),
         warnings: Vec::new(),
         outcome,
     }
@@ -210,7 +259,7 @@ fn failovers_are_shown() {
     let many: Vec<String> = (0..60).map(|n| format!("h{n}.wiki.example. A: NXDOMAIN")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let overridden = Finding { overridden: true, ..vanishes() };
-    let done = |confirmed| FailoverOutcome::Done { generation: 18, serial: 2026112902, confirmed };
+    let done = |confirmed| MoveOutcome::Done { generation: 18, serial: 2026112902, confirmed, run: 3 };
     let broken = Finding {
         reason: "the zone can't be loaded".into(),
         ..finding("zone.loads", Verdict::Block, &["wiki.example.pmtpa.zone:3:1: error: no such type [unknown-type]"])
@@ -218,17 +267,17 @@ fn failovers_are_shown() {
     insta::assert_snapshot!(
         "failovers",
         show_all(vec![
-            failover(FailoverOutcome::Blocked, vec![loads(), vanishes()]),
-            failover(FailoverOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
-            failover(FailoverOutcome::WouldChange, vec![loads(), overridden]),
+            failover(MoveOutcome::Blocked, vec![loads(), vanishes()]),
+            failover(MoveOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
+            failover(MoveOutcome::WouldChange, vec![loads(), overridden]),
             failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),
             failover(done(false), vec![loads()]),
-            failover(FailoverOutcome::NothingToDo, vec![]),
+            failover(MoveOutcome::NothingToDo, vec![]),
         ])
     );
     let report = failover(done(true), vec![vanishes()]);
     insta::assert_snapshot!("failover_json", render::json(&report));
-    assert_eq!(serde_json::from_str::<FailoverReport>(&render::json(&report)).unwrap(), report);
+    assert_eq!(serde_json::from_str::<MoveReport>(&render::json(&report)).unwrap(), report);
 }
 
 #[test]
@@ -268,6 +317,9 @@ fn status_fits_a_terminal() {
         serial,
         epoch: 4,
         routes: routes.iter().map(route).collect(),
+        moves: Vec::new(),
+        sites: Vec::new(),
+        old_until: None,
         content,
     };
     let split =
@@ -275,11 +327,18 @@ fn status_fits_a_terminal() {
     let diagnostics =
         || vec!["w.zone:3:1: error: no such type [unknown-type]\n    at: AAAAA\n    try: AAAA".to_owned()];
     let report = StatusReport {
+        caution: None,
         version: "0.1.0".into(),
         pid: 4711,
         uptime_seconds: 11_530,
         generation: 17,
         listeners: (1..6).map(|n| format!("192.0.2.{n}:53").parse().unwrap()).collect(),
+        encrypted: ["DoT", "DoQ"]
+            .map(|transport| EncryptedListener {
+                transport: transport.into(),
+                address: "192.0.2.1:853".parse().unwrap(),
+            })
+            .into(),
         zones: vec![
             zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
             zone(

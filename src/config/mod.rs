@@ -3,6 +3,7 @@
 //! `page` knows where things stand in the text, `table` reads typed values, `read` knows the keys, `source` finds the
 //! file. All that is wrong with a text is found in one run.
 
+mod moves;
 pub mod nearest;
 mod networks;
 mod page;
@@ -163,6 +164,10 @@ pub struct ZoneConfig {
     pub may_vanish: Vec<Name>,
     /// How much an edit may remove without being asked about.
     pub blast_radius: BlastRadius,
+    /// How careful its moves are.
+    pub policy: crate::failover::policy::Policy,
+    /// Where its name servers are asked, instead of at the addresses that the zone has for them; none: at these.
+    pub name_servers: Option<Vec<SocketAddr>>,
     /// For each region that is routed by itself, sites in order of preference; `default` is always there. Neither the
     /// regions nor the sites need be all of them.
     pub routing: BTreeMap<String, Vec<String>>,
@@ -235,6 +240,8 @@ impl ZoneConfig {
             max_ttl: None,
             may_vanish: Vec::new(),
             blast_radius: BlastRadius::default(),
+            policy: Default::default(),
+            name_servers: None,
             routing: BTreeMap::from([(DEFAULT_REGION.into(), vec![ONLY_SITE.into()])]),
         }
     }

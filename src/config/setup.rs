@@ -74,6 +74,8 @@ impl Config {
                 may_vanish: zone.may_vanish.clone(),
                 blast_radius: BlastRadius { percent: zone.blast_radius.percent, names },
             },
+            moves: zone.policy.clone(),
+            name_servers: zone.name_servers.clone(),
             routes: zone.routing.iter().filter_map(first).collect(),
         }
     }

@@ -39,9 +39,41 @@ const SCHEMA: &[(&str, &[&str])] = &[
     ("control", &["group"]),
     ("region", &["name", "networks"]),
     ("resolver", &["name", "networks", "address"]),
-    ("zone", &["name", "file", "site", "negative_ttl", "max_ttl", "may_vanish", "blast_radius", "routing"]),
+    (
+        "zone",
+        &[
+            "name",
+            "file",
+            "site",
+            "negative_ttl",
+            "max_ttl",
+            "may_vanish",
+            "blast_radius",
+            "routing",
+            "policy",
+            "name_servers",
+        ],
+    ),
     ("zone.site", &["name", "file"]),
     ("zone.blast_radius", &["percent", "names"]),
+    (
+        "zone.policy",
+        &[
+            "steps",
+            "step_wait",
+            "low_ttl",
+            "bake",
+            "approval",
+            "approval_expires",
+            "hold_reminder",
+            "hold_deadline",
+            "retry",
+            "rise",
+            "fall",
+            "drain_deadline",
+            "capacity_steps",
+        ],
+    ),
 ];
 
 /// A value and where it stands.

@@ -20,6 +20,7 @@ udp_payload = 1400
 tcp = { connections = 10, per_client = 3, idle = "5s", write = 7 }
 identity = "ams1"
 show_version = true
+trusted_ecs = ["198.51.100.0/24", "2001:db8:9::53"]
 
 [server.cookies]
 required = true
@@ -44,6 +45,15 @@ networks = ["192.0.2.0/24", "2001:db8:e::/48"]
 [[region]]
 name = "lab"
 networks = ["192.0.2.128/25"]
+
+[[resolver]]
+name = "quad9"
+networks = ["198.51.100.0/24", "2001:db8:9::/48"]
+address = "198.51.100.9"
+
+[[resolver]]
+name = "campus"
+networks = ["198.51.100.128/25"]
 
 [[zone]]
 name = "wiki.example"
@@ -134,7 +144,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "features that do not exist yet",
-        "[[resolver]]\nname = 'quad9'\n[[zone]]\nname = 'a'\nfile = 'a'\n[zone.policy]\nbake = '15m'\n[[zone.check]]\nname = 'www'",
+        "[[zone]]\nname = 'a'\nfile = 'a'\n[zone.policy]\nbake = '15m'\n[[zone.check]]\nname = 'www'",
     ),
     (
         "wrong types",
@@ -161,6 +171,13 @@ const BROKEN: &[(&str, &str)] = &[
          [[region]]\nname = 'europe'\n[[region]]\nname = 'default'\nnetworks = []\n\
          [[region]]\nname = 'asia'\nnetworks = ['192.0.2.0/24', '198.51.100.0/24', '198.51.100.0/24']\n\
          [[region]]\nnetworks = ['203.0.113.0/24']\n[[zone]]\nname = 'a'\nfile = 'a'",
+    ),
+    (
+        "resolvers",
+        "[server]\ntrusted_ecs = ['192.0.2.53', '192.0.2.53', '192.0.2.1/24', 5]\n\
+         [[resolver]]\nname = 'quad9'\nnetworks = ['192.0.2.0/24']\naddress = '9.9.9.9:53'\n[[resolver]]\nname = 'quad9'\n\
+         [[resolver]]\nname = 'default'\nnetworks = ['192.0.2.0/24', '192.0.2.0/25']\nadress = '::1'\n\
+         [[zone]]\nname = 'a'\nfile = 'a'",
     ),
     (
         "zones twice, without a file, without a name, with wrong names",
@@ -208,6 +225,9 @@ const SLIPS: &[(&str, &str, &str)] = &[
     ("udp_payload = 1400", "udp_paylod = 1400", "server.udp_paylod"),
     ("per_client = 3", "per_client = []", "server.tcp.per_client"),
     ("\"192.0.2.0/24\"", "\"192.0.2.0/34\"", "region.networks"),
+    ("\"198.51.100.128/25\"", "\"198.51.100.128/24\"", "resolver.networks"),
+    ("address = \"198", "address = \"999", "resolver.address"),
+    ("trusted_ecs = [", "trusted_ecs = [9, ", "server.trusted_ecs"),
     ("group = \"dnsops\"", "grupo = \"dnsops\"", "control.grupo"),
     ("negative_ttl = \"20s\"", "negative_ttl = \"20q\"", "zone.negative_ttl"),
     ("max_ttl = 300", "max_ttl = -300", "zone.max_ttl"),

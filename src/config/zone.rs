@@ -1,9 +1,11 @@
 //! The zones of a configuration: their sites, limits and routing.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
 
 use toml::de::{DeTable, DeValue};
 
+use super::moves::read_policy;
 use super::nearest::UnknownName;
 use super::read::read_label;
 use super::table::{At, Table};
@@ -50,6 +52,8 @@ fn read_zone(table: &Table<'_>, name: Option<Name>, regions: &[Region]) -> ZoneC
         max_ttl: table.time("max_ttl", "5m").map(|found| found.value),
         may_vanish: read_may_vanish(table, name.as_ref()),
         blast_radius: read_blast_radius(table),
+        policy: read_policy(table),
+        name_servers: read_name_servers(table),
         name: name.unwrap_or_else(Name::root),
         sites,
         routing,
@@ -154,6 +158,25 @@ fn read_blast_radius(table: &Table<'_>) -> BlastRadius {
         radius.names = names;
     }
     radius
+}
+
+/// The addresses at which the zone's name servers are asked; an address without a port means port 53.
+fn read_name_servers(table: &Table<'_>) -> Option<Vec<SocketAddr>> {
+    const KEY: &str = "name_servers";
+    const EXAMPLE: &str = "[\"192.0.2.53\", \"[2001:db8::53]:53\"]";
+    let found = table.strings(KEY, EXAMPLE)?;
+    let mut addresses = Vec::new();
+    for entry in &found.value {
+        let address = entry.value.parse::<SocketAddr>();
+        match address.or_else(|_| entry.value.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53))) {
+            Ok(address) => addresses.push(address),
+            Err(_) => {
+                let what = format!("`{}` is not an address", entry.value);
+                table.wrong(&entry.span, KEY, what, "a name would have to be resolved", format!("`{KEY} = {EXAMPLE}`"));
+            }
+        }
+    }
+    Some(addresses)
 }
 
 fn read_routing(table: &Table<'_>, sites: &[SiteConfig], regions: &[Region]) -> BTreeMap<String, Vec<String>> {

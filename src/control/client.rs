@@ -28,7 +28,12 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
         match request {
             Request::Status => get(stream, "/v1/status").await.map(Response::Status),
             Request::Reload(body) => post(stream, "/v1/reload", body).await.map(Response::Reload),
-            Request::Failover(body) => post(stream, "/v1/failover", body).await.map(Response::Failover),
+            Request::Move(body) => post(stream, "/v1/move", body).await.map(Box::new).map(Response::Move),
+            Request::Steer(body) => post(stream, "/v1/steer", body).await.map(Response::Steer),
+            Request::Site(body) => post(stream, "/v1/site", body).await.map(Response::Steer),
+            Request::Run(body) => post(stream, "/v1/run", body).await.map(Response::Run),
+            Request::History(body) => post(stream, "/v1/history", body).await.map(Response::History),
+            Request::AcceptState(body) => post(stream, "/v1/state/accept", body).await.map(Response::Steer),
         }
     };
     match tokio::time::timeout(patience, asked).await {

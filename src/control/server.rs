@@ -11,14 +11,15 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Json, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response as HttpResponse};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use serde::de::DeserializeOwned;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::api::{Actor, FailoverRequest, Failure, ReloadRequest, Request, Response};
+use super::api::{Actor, Failure, Request, Response};
 use super::{Answer, Call, SOCKET};
 use crate::store::Store;
 
@@ -178,18 +179,13 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
     type Calls = State<mpsc::Sender<Call>>;
     Router::new()
         .route("/v1/status", get(|calls: Calls, actor| ask(calls, actor, Request::Status)))
-        .route(
-            "/v1/reload",
-            post(|calls: Calls, actor, body: Result<Json<ReloadRequest>, JsonRejection>| {
-                ask_with(calls, actor, body, Request::Reload)
-            }),
-        )
-        .route(
-            "/v1/failover",
-            post(|calls: Calls, actor, body: Result<Json<FailoverRequest>, JsonRejection>| {
-                ask_with(calls, actor, body, Request::Failover)
-            }),
-        )
+        .route("/v1/reload", with(Request::Reload))
+        .route("/v1/move", with(Request::Move))
+        .route("/v1/steer", with(Request::Steer))
+        .route("/v1/site", with(Request::Site))
+        .route("/v1/run", with(Request::Run))
+        .route("/v1/history", with(Request::History))
+        .route("/v1/state/accept", with(Request::AcceptState))
         .fallback(|| async {
             let what = "this daemon has no such request";
             let meaning = "the command may be of another version than the daemon";
@@ -201,6 +197,11 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn(whole_body))
         .with_state(calls)
+}
+
+/// A request with a body.
+fn with<T: DeserializeOwned + Send + 'static>(request: fn(T) -> Request) -> MethodRouter<mpsc::Sender<Call>> {
+    post(move |calls, actor, body: Result<Json<T>, JsonRejection>| ask_with(calls, actor, body, request))
 }
 
 /// Takes in the whole body first, in bounded time.
@@ -267,7 +268,10 @@ fn respond(answer: Answer) -> HttpResponse {
     match answer {
         Ok(Response::Status(report)) => Json(report).into_response(),
         Ok(Response::Reload(report)) => Json(report).into_response(),
-        Ok(Response::Failover(report)) => Json(report).into_response(),
+        Ok(Response::Move(report)) => Json(report).into_response(),
+        Ok(Response::Steer(report)) => Json(report).into_response(),
+        Ok(Response::Run(report)) => Json(report).into_response(),
+        Ok(Response::History(report)) => Json(report).into_response(),
         Err(failure) => failed(StatusCode::UNPROCESSABLE_ENTITY, failure),
     }
 }

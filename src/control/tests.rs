@@ -8,6 +8,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::api::moves::*;
 use super::api::*;
 use super::server::{SocketError, bind};
 use super::{Call, SOCKET, client};
@@ -45,16 +46,20 @@ fn status() -> StatusReport {
         uptime_seconds: 2,
         generation: 3,
         listeners: vec!["[::1]:53".parse().unwrap()],
+        encrypted: Vec::new(),
         zones: Vec::new(),
+        caution: None,
         last_failover: None,
         last_reload: None,
     }
 }
 
-fn failover_request() -> FailoverRequest {
-    FailoverRequest {
+fn move_request() -> MoveRequest {
+    MoveRequest {
+        kind: MoveKind::Failover,
         zone: "wiki.example".into(),
-        to: "pmtpa".into(),
+        to: Some("pmtpa".into()),
+        steps: Vec::new(),
         from: None,
         region: Some("europe".into()),
         dry_run: true,
@@ -73,7 +78,7 @@ async fn requests_reach_the_daemon_and_answers_come_back() {
     let table: Vec<(Request, Result<Response, Failure>)> = vec![
         (Request::Status, Ok(Response::Status(status()))),
         (Request::Reload(ReloadRequest { accept: vec!["3f9c".into()] }), Ok(Response::Reload(ReloadReport::default()))),
-        (Request::Failover(failover_request()), Err(failure)),
+        (Request::Move(move_request()), Err(failure)),
     ];
     for (request, answer) in table {
         let daemon = async {
@@ -120,13 +125,13 @@ async fn odd_requests_are_refused_without_reaching_the_daemon() {
     for (sent, code) in [
         ("GET /v2/status HTTP/1.1\r\nhost: x\r\n\r\n".into(), "404"),
         ("POST /v1/status HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n".into(), "405"),
-        ("GET /v1/failover HTTP/1.1\r\nhost: x\r\n\r\n".into(), "405"),
+        ("GET /v1/move HTTP/1.1\r\nhost: x\r\n\r\n".into(), "405"),
         ("nonsense\r\n\r\n".into(), "400"),
         (post("/v1/reload", json, "{"), "400"),
         (post("/v1/reload", "text/plain", "{}"), "400"),
         (post("/v1/reload", json, "{\"force\": true}"), "400"),
-        (post("/v1/failover", json, "{\"zone\": \"a\"}"), "400"),
-        (post("/v1/failover", json, "{\"zone\": \"a\", \"to\": \"b\", \"overrides\": [\"all\"]}"), "400"),
+        (post("/v1/move", json, "{\"zone\": \"a\"}"), "400"),
+        (post("/v1/move", json, "{\"zone\": \"a\", \"to\": \"b\", \"overrides\": [\"all\"]}"), "400"),
         (post("/v1/reload", json, &long), "413"),
     ] {
         let mut stream = UnixStream::connect(daemon.dir.join(SOCKET)).await.unwrap();

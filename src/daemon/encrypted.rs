@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::plain;
 use crate::config::protocol::Encrypted;
-use crate::control::api::Failure;
+use crate::control::api::{EncryptedListener, Failure};
 use crate::serve::Stage;
 use crate::serve::certificates::{CertificateFiles, Certificates};
+use crate::serve::descriptors::Room;
 use crate::serve::encrypted::{EncryptedListeners, EncryptedRunning, EncryptedSettings, Scheme};
 use crate::serve::tcp::TcpLimits;
 
@@ -17,7 +18,7 @@ pub(super) struct Prepared {
 }
 
 /// Binds the sockets and reads the certificate.
-pub(super) fn prepare(encrypted: &Encrypted) -> Result<Prepared, Failure> {
+pub(super) fn prepare(encrypted: &Encrypted, room: Room) -> Result<Prepared, Failure> {
     let by =
         |scheme: Scheme, addresses: &[_]| -> Vec<_> { addresses.iter().map(|&address| (scheme, address)).collect() };
     let limits = &encrypted.limits;
@@ -30,7 +31,7 @@ pub(super) fn prepare(encrypted: &Encrypted) -> Result<Prepared, Failure> {
         .concat(),
         path: encrypted.doh_path.clone(),
         limits: TcpLimits {
-            connections: limits.connections,
+            connections: room.share(limits.connections),
             for_client: limits.per_client,
             idle: limits.idle,
             write: limits.write,
@@ -47,12 +48,18 @@ pub(super) fn files(encrypted: &Encrypted) -> CertificateFiles {
 }
 
 impl Prepared {
+    /// Where it listens.
+    pub(super) fn addresses(&self) -> Vec<EncryptedListener> {
+        let listener = |(scheme, address): (Scheme, _)| EncryptedListener { transport: scheme.name().into(), address };
+        self.listeners.addresses().into_iter().map(listener).collect()
+    }
+
     /// Starts to answer.
     pub(super) fn run(self, stage: &Arc<Stage>) -> Result<EncryptedRunning, Failure> {
-        let addresses = self.listeners.addresses();
+        let addresses = self.addresses();
         let running = self.listeners.run(stage, &self.certificates).map_err(plain)?;
-        for (scheme, address) in addresses {
-            tracing::info!(%address, transport = scheme.name(), "listening, encrypted");
+        for EncryptedListener { transport, address } in addresses {
+            tracing::info!(%address, transport, "listening, encrypted");
         }
         Ok(running)
     }

@@ -1,6 +1,7 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
 mod encrypted;
+mod moves;
 mod setup;
 mod translate;
 
@@ -15,14 +16,16 @@ use tokio::sync::mpsc;
 
 use crate::cli::Serve;
 use crate::config::{Config, Keys, Source};
-use crate::control::api::{FailoverReport, FailoverRequest, Failure, LastAct, ReloadReport, Request, Response};
+use crate::control::api::moves::{MoveReport, MoveRequest};
+use crate::control::api::{EncryptedListener, Failure, LastAct, ReloadReport, Request, Response};
 use crate::control::server::{ControlSocket, bind};
 use crate::control::{Answer, Call};
 use crate::count::counted;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
 use crate::serve::certificates::Certificates;
-use crate::serve::encrypted::EncryptedRunning;
+use crate::serve::descriptors::Room;
+use crate::serve::encrypted::{DESCRIPTORS, EncryptedRunning};
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
 use crate::serving::units::UnitKey;
@@ -38,15 +41,20 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     log_to_stderr();
     let config = order.source.load()?;
     // Sockets first: privileged ports need rights that state on disk must not have.
-    let listeners = Listeners::bind(&listen_settings(&config)).map_err(plain)?;
+    let room = make_room(&config);
+    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(plain)?;
     let addresses = listeners.addresses();
-    let encrypted = config.server.encrypted.as_ref().map(encrypted::prepare).transpose()?;
+    let encrypted =
+        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
     // From here on a hangup no longer ends the process: the reload that it asks for comes when there is what to reload.
     let hangup = signal(SignalKind::hangup()).map_err(plain)?;
     let store = Store::open(config.state_dir.as_deref())?;
+    if order.init {
+        store.initialise()?;
+    }
     let control = bind(&store, config.control.group.as_deref())?;
     let keys = Keys { cookies: store.secret("cookies")?, units: UnitKey(store.secret("units")?) };
     let driver = Driver::start(config.setup(keys), store, hash_key()).map_err(plain)?;
@@ -58,9 +66,11 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         config: config.clone(),
         started: Instant::now(),
         addresses: addresses.clone(),
+        encrypted: encrypted.as_ref().map(encrypted::Prepared::addresses).unwrap_or_default(),
         last_reload: None,
         last_failover: None,
     };
+    daemon.driver.set_own(addresses.clone());
     daemon.first_load(&config)?;
     let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     let signals = Signals { hangup, terminate: terminate.map_err(plain)?, interrupt: interrupt.map_err(plain)? };
@@ -85,6 +95,8 @@ struct Daemon {
     config: Config,
     started: Instant,
     addresses: Vec<SocketAddr>,
+    /// Where the encrypted transports listen.
+    encrypted: Vec<EncryptedListener>,
     last_reload: Option<LastAct>,
     last_failover: Option<LastAct>,
 }
@@ -152,11 +164,16 @@ impl Daemon {
 
     /// The driver's thread: one request at a time, until nobody can send any more.
     fn work(mut self, mut calls: mpsc::Receiver<Call>, mut reloads: mpsc::Receiver<()>) {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return };
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
         runtime.block_on(async {
+            self.driver.resume();
             loop {
+                let due = until(self.driver.deadline());
                 tokio::select! {
                     biased;
+                    () = due => {
+                        self.driver.tick();
+                    }
                     call = calls.recv() => match call {
                         Some(call) => {
                             let answer = self.answer(&call);
@@ -167,6 +184,8 @@ impl Daemon {
                     },
                     Some(()) = reloads.recv() => self.reload_on_signal(),
                 }
+                // Edits that waited for the end of a move.
+                self.driver.take_over_queued().iter().for_each(|zone| report(zone, true));
             }
         });
     }
@@ -179,22 +198,27 @@ impl Daemon {
         match &call.request {
             Request::Status => Ok(Response::Status(self.status())),
             Request::Reload(request) => self.reload(&request.accept, &actor).map(Taken::report).map(Response::Reload),
-            Request::Failover(request) => {
-                let result = self.fail_over(request, &actor);
+            Request::Move(request) => {
+                let result = self.move_traffic(request, &actor);
                 if !request.dry_run {
-                    let (ok, summary) = translate::in_short(request, &result);
+                    let (ok, summary) = moves::in_short(request, &result);
                     self.last_failover = Some(LastAct { at: driver::now(), ok, summary });
                 }
-                result.map(Response::Failover)
+                result.map(Box::new).map(Response::Move)
             }
+            Request::Steer(request) => self.steer(request, actor).map(Response::Steer),
+            Request::Site(request) => self.force_site(request, actor).map(Response::Steer),
+            Request::Run(request) => self.run_report(request).map(Response::Run),
+            Request::History(request) => self.history(request).map(Response::History),
+            Request::AcceptState(request) => self.accept_state(request, actor).map(Response::Steer),
         }
     }
 
-    fn fail_over(&mut self, request: &FailoverRequest, actor: &Actor) -> Result<FailoverReport, Failure> {
+    fn move_traffic(&mut self, request: &MoveRequest, actor: &Actor) -> Result<MoveReport, Failure> {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-        let order = translate::order(request)?;
-        let report = self.driver.fail_over(&origin, &order, actor).map_err(failed)?;
-        translate::failover(report, &order)
+        let order = moves::order(request)?;
+        let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
+        moves::report(report, &order)
     }
 
     /// Takes over the configuration and the files.
@@ -282,6 +306,14 @@ impl Taken {
     }
 }
 
+/// Waits until then; for ever where there is nothing to wait for.
+async fn until(deadline: Option<crate::time::Timestamp>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep(deadline.since(driver::now())).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Asks the driver to reload; a reload that waits already covers this one too.
 fn wake(signalled: Option<()>, reloads: &mpsc::Sender<()>) {
     if signalled.is_some() {
@@ -304,6 +336,9 @@ fn report(zone: &Reloaded, served: bool) {
                 tracing::warn!(zone = %name, "{text}");
             }
         }
+        ReloadOutcome::Queued(touched) => {
+            tracing::warn!(zone = %name, "edits wait for the end of a move, since they touch what it moves: {}", touched.join(", "));
+        }
         ReloadOutcome::Refused(_) | ReloadOutcome::KeptLastGood(_) | ReloadOutcome::NotPublished(_) => {
             let problems = translate::problems(zone).join("\n");
             let meaning = if served { "the last good content is served on" } else { "the zone is NOT served" };
@@ -324,10 +359,27 @@ fn announce(json: bool, addresses: &[SocketAddr], driver: &Driver) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-fn listen_settings(config: &Config) -> ListenSettings {
+/// Makes room for as many connections as are configured, or says that there is less.
+fn make_room(config: &Config) -> Room {
+    let tcp = config.server.tcp.connections;
+    let encrypted = config.server.encrypted.as_ref().map_or(0, |encrypted| encrypted.limits.connections);
+    let room = Room::make(tcp.saturating_add(encrypted.saturating_mul(DESCRIPTORS)));
+    if !room.is_enough() {
+        tracing::warn!(
+            "the system allows too few open files for so many connections: {} over TCP are taken in instead of {tcp}, and \
+             {} over TLS and HTTPS instead of {encrypted}; raise the limit (`LimitNOFILE=`, `ulimit -n`) by {}",
+            room.share(tcp),
+            room.share(encrypted).min(encrypted),
+            room.wanted - room.given
+        );
+    }
+    room
+}
+
+fn listen_settings(config: &Config, room: Room) -> ListenSettings {
     let usual = ListenSettings::default();
     let tcp = crate::serve::tcp::TcpLimits {
-        connections: config.server.tcp.connections,
+        connections: room.share(config.server.tcp.connections),
         for_client: config.server.tcp.per_client,
         idle: config.server.tcp.idle,
         write: config.server.tcp.write,
@@ -377,5 +429,6 @@ fn plain(error: impl std::fmt::Display) -> Failure {
 }
 
 fn failed(error: DriverError) -> Failure {
-    Failure::new(error.to_string(), "nothing was published; what was served before is served on", "")
+    let meaning = "what could not be written was not done; what is served is served on";
+    Failure::new(error.to_string(), meaning, "understudy status")
 }

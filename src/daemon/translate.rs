@@ -4,15 +4,13 @@ use super::Daemon;
 use crate::config::dotless;
 use crate::config::nearest::UnknownName;
 use crate::control::api::{
-    ContentStatus, FailoverOutcome, FailoverReport, FailoverRequest, Failure, Finding, RecordDiff, ReloadOutcome,
-    ReloadReport, Route, StatusReport, ZoneReload, ZoneStatus,
+    ContentStatus, Failure, Finding, ReloadOutcome, ReloadReport, Route, SiteStatus, StatusReport, ZoneReload,
+    ZoneStatus,
 };
 use crate::door::{Idle, Override};
 use crate::driver::Health;
-use crate::driver::failover::{FailedOver, FailoverOutcome as Done, Order};
 use crate::driver::reload::{ReloadOutcome as Outcome, Reloaded};
 use crate::driver::setup::Setup;
-use crate::failover::plan::{Impossible, MoveRequest};
 use crate::gate::{self, id};
 use crate::name::Name;
 
@@ -28,7 +26,9 @@ impl Daemon {
             uptime_seconds: self.started.elapsed().as_secs(),
             generation: self.driver.serving().generation,
             listeners: self.addresses.clone(),
+            encrypted: self.encrypted.clone(),
             zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin)).collect(),
+            caution: self.caution(),
             last_reload: self.last_reload.clone(),
             last_failover: self.last_failover.clone(),
         }
@@ -46,11 +46,15 @@ impl Daemon {
             Some(Health::Broken(diagnostics)) => diagnostics.iter().map(ToString::to_string).collect(),
             Some(Health::Refused(findings)) => refusals(findings),
             Some(Health::NotPublished(why)) => vec![why.clone()],
+            Some(Health::Queued(touched)) => touched.clone(),
         };
         let content = match zone {
             Some(_) if diagnostics.is_empty() => ContentStatus::Loaded,
             Some(_) if matches!(self.driver.health(origin), Some(Health::Refused(_))) => {
                 ContentStatus::RefusedEdit { diagnostics }
+            }
+            Some(_) if matches!(self.driver.health(origin), Some(Health::Queued(_))) => {
+                ContentStatus::QueuedEdit { diagnostics }
             }
             Some(_) => ContentStatus::LastGood { diagnostics },
             None => ContentStatus::Broken { diagnostics },
@@ -62,8 +66,28 @@ impl Daemon {
             routes: zone
                 .map(|zone| serving.regions.iter().map(|(region, name)| route(zone, region, name)).collect())
                 .unwrap_or_default(),
+            moves: self.moves_of(origin),
+            sites: self.sites_of(origin),
+            old_until: self.old_until(origin),
             content,
         }
+    }
+
+    fn sites_of(&self, origin: &Name) -> Vec<SiteStatus> {
+        let known = self.driver.traffic(origin).into_iter().flat_map(|state| state.health.iter());
+        let status = |(site, health): (
+            &crate::failover::names::SiteName,
+            &crate::failover::names::Frozen<crate::failover::health::SiteHealth>,
+        )| SiteStatus {
+            site: site.to_string(),
+            health: health.effective().to_string(),
+            measured: health.measured.to_string(),
+            forced: health.forced.as_ref().map(|forced| match forced.reason.as_str() {
+                "" => forced.actor.name.clone(),
+                reason => format!("{} ({reason})", forced.actor.name),
+            }),
+        };
+        known.map(status).collect()
     }
 }
 
@@ -76,61 +100,6 @@ pub(super) fn zone_name(given: &str, setup: &Setup) -> Result<Name, Failure> {
         return Err(unknown());
     }
     Ok(name)
-}
-
-/// What an operator asks for, in the words of the core.
-pub(super) fn order(request: &FailoverRequest) -> Result<Order, Failure> {
-    let overrides = request.overrides.iter().map(|word| {
-        format!("{word}").parse::<Override>().map_err(|error| Failure::new(error, "nothing was changed", ""))
-    });
-    let given = request.reason.as_deref().filter(|reason| !reason.trim().is_empty());
-    Ok(Order {
-        request: MoveRequest { to: request.to.clone(), from: request.from.clone(), region: request.region.clone() },
-        dry_run: request.dry_run,
-        plan: request.plan.clone(),
-        reason: given.unwrap_or("no reason given").to_owned(),
-        overrides: overrides.collect::<Result<_, _>>()?,
-    })
-}
-
-/// What became of a failover.
-pub(super) fn failover(report: Result<FailedOver, Impossible>, order: &Order) -> Result<FailoverReport, Failure> {
-    let report = report.map_err(|impossible| match impossible {
-        Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
-        Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
-        Impossible::Idle(word) => idle(&word),
-        other => Failure::new(other.to_string(), "nothing was changed", "understudy status"),
-    })?;
-    let outcome = match report.outcome {
-        Done::NothingToDo if order.dry_run => FailoverOutcome::DryRunClean,
-        Done::NothingToDo => FailoverOutcome::NothingToDo,
-        Done::WouldChange => FailoverOutcome::WouldChange,
-        Done::Blocked => FailoverOutcome::Blocked,
-        Done::Done { generation, serial, confirmed } => {
-            FailoverOutcome::Done { generation, serial: serial.0, confirmed }
-        }
-    };
-    Ok(FailoverReport {
-        zone: report.origin,
-        to: order.request.to.clone(),
-        dry_run: order.dry_run,
-        moves: report.moves.into_iter().map(|(region, site)| Route { region, site }).collect(),
-        plan: report.plan,
-        findings: report.findings.iter().map(|found| finding(found, &order.overrides)).collect(),
-        diff: report
-            .changes
-            .into_iter()
-            .map(|change| RecordDiff {
-                name: change.owner,
-                rtype: change.rtype,
-                before: change.before,
-                after: change.after,
-            })
-            .collect(),
-        unlisted: report.unlisted,
-        warnings: report.warnings,
-        outcome,
-    })
 }
 
 /// An override, or a digest that was accepted, that covers nothing.
@@ -146,30 +115,7 @@ pub(super) fn idle(idle: &Idle) -> Failure {
     Failure::new(what, "nothing was changed", format!("{now}; {gates}"))
 }
 
-/// What became of a failover, in a few words, and whether it was done.
-pub(super) fn in_short(request: &FailoverRequest, result: &Result<FailoverReport, Failure>) -> (bool, String) {
-    let (ok, how) = match result {
-        Err(failure) => (false, failure.what.clone()),
-        Ok(report) => match &report.outcome {
-            FailoverOutcome::Done { generation, confirmed: true, .. } => {
-                (true, format!("published as generation {generation}"))
-            }
-            FailoverOutcome::Done { generation, confirmed: false, .. } => {
-                (false, format!("published as generation {generation}, NOT confirmed by our own sockets"))
-            }
-            FailoverOutcome::Blocked => {
-                let gates = report.findings.iter().filter(|found| found.stops()).map(|found| found.gate.as_str());
-                (false, format!("blocked by {}", gates.collect::<Vec<_>>().join(", ")))
-            }
-            FailoverOutcome::NothingToDo | FailoverOutcome::DryRunClean | FailoverOutcome::WouldChange => {
-                (true, "nothing to do".to_owned())
-            }
-        },
-    };
-    (ok, format!("{} to {}: {how}", request.zone, request.to))
-}
-
-fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
+pub(super) fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding {
     Finding {
         gate: found.gate.into(),
         verdict: found.verdict,
@@ -203,6 +149,7 @@ pub(super) fn reload(zones: Vec<Reloaded>, needs_restart: Vec<String>, warnings:
             ReloadOutcome::KeptLastGood { diagnostics: diagnostics.iter().map(ToString::to_string).collect() }
         }
         Outcome::NotPublished(why) => ReloadOutcome::NotPublished { why },
+        Outcome::Queued(touched) => ReloadOutcome::Queued { touched },
     };
     let zone = |zone: Reloaded| ZoneReload { name: zone.origin, outcome: outcome(zone.outcome) };
     ReloadReport { zones: zones.into_iter().map(zone).collect(), needs_restart, warnings }
@@ -222,7 +169,7 @@ pub(super) fn problems(zone: &Reloaded) -> Vec<String> {
         Outcome::Refused(findings) => refusals(findings),
         Outcome::KeptLastGood(diagnostics) => diagnostics.iter().map(ToString::to_string).collect(),
         Outcome::NotPublished(why) => vec![why.clone()],
-        Outcome::Unchanged | Outcome::Published { .. } => Vec::new(),
+        Outcome::Unchanged | Outcome::Published { .. } | Outcome::Queued(_) => Vec::new(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Was it really published? Our own sockets are asked, as a client would.
 
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
+use super::name_servers::{exchange, query};
 use super::{Driver, now};
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
@@ -30,7 +30,7 @@ impl Driver {
         let (target, deadline) = (reachable(listener), Instant::now() + PATIENCE);
         [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
             questions.iter().all(|(name, rtype)| {
-                let query = query(*name, *rtype);
+                let query = query(name.as_wire(), *rtype, Class::IN);
                 while !self.gives_published(target, transport, &query) {
                     if Instant::now() >= deadline {
                         tracing::error!(%listener, ?transport, %name, %rtype, "our own socket does not give what was published");
@@ -66,15 +66,6 @@ fn reachable(listener: SocketAddr) -> SocketAddr {
     SocketAddr::new(address, listener.port())
 }
 
-fn query(name: NameRef<'_>, rtype: RrType) -> Vec<u8> {
-    let id = std::process::id() as u16;
-    let mut query = vec![(id >> 8) as u8, id as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    query.extend_from_slice(name.as_wire());
-    query.extend_from_slice(&rtype.0.to_be_bytes());
-    query.extend_from_slice(&Class::IN.0.to_be_bytes());
-    query
-}
-
 fn ask_udp(target: SocketAddr, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
     let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
@@ -87,13 +78,9 @@ fn ask_udp(target: SocketAddr, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>
     Ok((socket.local_addr()?.ip(), answer))
 }
 
+/// Asks over TCP; the address that was asked from, and the answer.
 fn ask_tcp(target: SocketAddr, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
     let mut stream = TcpStream::connect_timeout(&target, ONE_ANSWER)?;
-    stream.set_read_timeout(Some(ONE_ANSWER))?;
-    stream.write_all(&[&(query.len() as u16).to_be_bytes(), query].concat())?;
-    let mut length = [0; 2];
-    stream.read_exact(&mut length)?;
-    let mut answer = vec![0; usize::from(u16::from_be_bytes(length))];
-    stream.read_exact(&mut answer)?;
+    let answer = exchange(&mut stream, query, ONE_ANSWER)?;
     Ok((stream.local_addr()?.ip(), answer))
 }

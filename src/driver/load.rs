@@ -6,6 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use super::pages::LargePages;
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
+use super::sharing::share;
 use crate::name::Name;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
@@ -24,7 +25,7 @@ use crate::zone::text::ZoneText;
 pub const UNREADABLE: &str = "unreadable";
 
 /// From how many RRsets on a site is worth a thread of its own.
-const LARGE: usize = 20_000;
+pub(super) const LARGE: usize = 20_000;
 
 /// What became of the texts of a zone.
 pub struct Loading {
@@ -129,7 +130,10 @@ pub(super) fn from_files(
         drafts.into_iter().map(finish).collect()
     };
     let mut read = read.into_iter();
-    Loading { sites: known.iter_mut().filter_map(|known| known.take().or_else(|| read.next())).collect() }
+    let mut sites: Vec<SiteLoading> =
+        known.iter_mut().filter_map(|known| known.take().or_else(|| read.next())).collect();
+    share(sites.iter_mut().filter_map(|site| site.content.as_mut()), former);
+    Loading { sites }
 }
 
 /// Reads a site's kept texts.

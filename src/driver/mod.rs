@@ -2,22 +2,29 @@
 //! only then publishes.
 
 pub mod confirm;
-pub mod failover;
+pub mod engine;
+mod errands;
 pub mod load;
+pub mod moves;
+mod name_servers;
 mod pages;
+pub mod plan;
 pub mod publish;
 mod readings;
 pub mod reload;
 pub mod restore;
+mod routing;
 pub mod setup;
+mod sharing;
 mod standby;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::digest::Digest;
 use crate::gate::Finding;
 use crate::name::Name;
 use crate::serve::stage::Stage;
@@ -28,6 +35,7 @@ use crate::store::journal::{Actor, Sequence, SqliteJournal};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
+use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
 use setup::Setup;
@@ -50,6 +58,16 @@ pub enum DriverError {
         /// What is wrong with it.
         why: String,
     },
+    /// The state is of zones none of which is configured.
+    #[error(
+        "the state is of other zones ({}), and none of them is configured: it may be somebody else's. Nothing was changed; \
+         name its own configuration with --config, or another directory with --state-dir",
+        zones.join(", ")
+    )]
+    OtherZones {
+        /// The zones of the state, or the first of them.
+        zones: Vec<String>,
+    },
     /// The system gave no resources.
     #[error("the system gave no resources to serve with: {0}")]
     System(#[from] std::io::Error),
@@ -68,7 +86,21 @@ pub struct Driver {
     published: HashMap<Name, Last>,
     /// What became of the texts of each zone when they were last read.
     health: HashMap<Name, Health>,
-    /// Where our own sockets are, to ask them whether a change arrived.
+    /// Why it is not known what a state that was lost knew: until zones were published from it.
+    lost: Option<String>,
+    /// What is decided on each zone's traffic.
+    engines: HashMap<Name, Engine>,
+    /// Where the streams of zones end that are served no more.
+    ended_streams: HashMap<Name, EndedStream>,
+    /// The alerts of late.
+    alerts: VecDeque<Told>,
+    /// The plan that the gates let through just now, until the engine asks for their verdict.
+    cleared: Option<(Name, Digest)>,
+    /// Zones whose edits waited for the end of a move that has ended.
+    queued: BTreeSet<Name>,
+    /// Where our own sockets are: nobody else's answers come from there.
+    own: Vec<SocketAddr>,
+    /// Our own sockets, to ask them whether a change arrived; none before they answer.
     listeners: Vec<SocketAddr>,
     /// What was made of the files that were read last.
     readings: Readings,
@@ -87,6 +119,8 @@ pub enum Health {
     Refused(Vec<Finding>),
     /// They could not be published, for this reason.
     NotPublished(String),
+    /// They touch what a move under way moves, and wait for its end: a line for each RRset.
+    Queued(Vec<String>),
 }
 
 impl Driver {
@@ -110,8 +144,14 @@ impl Driver {
         &self.store
     }
 
-    /// Tells where our own sockets are; from then on a change is confirmed by asking them.
+    /// Tells where our own sockets are, which do not answer yet.
+    pub fn set_own(&mut self, own: Vec<SocketAddr>) {
+        self.own = own;
+    }
+
+    /// Tells which of our own sockets answer; from then on a change is confirmed by asking them.
     pub fn set_listeners(&mut self, listeners: Vec<SocketAddr>) {
+        self.own.clone_from(&listeners);
         self.listeners = listeners;
     }
 

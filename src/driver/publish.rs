@@ -1,18 +1,25 @@
 //! The last step of every change: journal, then stage.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::load::SiteTexts;
+use super::moves::in_lines;
+use super::routing::{routing_of, view_of};
 use super::{Driver, DriverError, STREAM, now};
-use crate::door::Verified;
+use crate::door::{Candidate, Override, Proposal, Verified};
+use crate::failover::moves::{Direction, Move};
+use crate::failover::plan::Kind;
+use crate::failover::state::State;
+use crate::failover::view::View;
+use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
 use crate::serving::content::Policy;
-use crate::serving::regions::RegionId;
-use crate::store::journal::{Actor, Entry, Journal, Publication, Published};
+use crate::serving::regions::Regions;
+use crate::store::journal::{Actor, Entry, Journal, Publication, Published, Sequence};
 use crate::store::texts::{BundleId, Part};
 use crate::time::Ttl;
 
@@ -32,6 +39,25 @@ pub struct Cause {
     pub reason: String,
     /// What is done (`reload`, `failover`), with what belongs to it.
     pub event: Value,
+}
+
+/// A change that the gates let through, and what the journal is to say of it.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    verified: Verified,
+    publications: Vec<Publication>,
+}
+
+impl Prepared {
+    /// The generation that it is published as.
+    pub(super) fn generation(&self) -> u64 {
+        self.verified.serving().generation
+    }
+
+    /// What the journal is to say of it.
+    pub(super) fn publications(&self) -> &[Publication] {
+        &self.publications
+    }
 }
 
 /// What a zone was last published as.
@@ -57,6 +83,21 @@ impl Last {
         self.record[WITHDRAWN] == true
     }
 
+    /// Whether it was taken into the configuration again after this row of its stream.
+    pub(super) fn began_after(&self, row: Sequence) -> bool {
+        self.began().is_some_and(|began| row.0 <= began)
+    }
+
+    /// The last row of its stream that is from before it was taken out of the configuration.
+    fn began(&self) -> Option<u64> {
+        self.record.get(BEGAN)?.as_u64()
+    }
+
+    /// What it was served as; none in a row that tells nothing of it.
+    pub(super) fn view(&self) -> Option<View> {
+        serde_json::from_value(self.record.get("view")?.clone()).ok()
+    }
+
     /// The content's epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.record["epoch"].as_u64().unwrap_or(0)
@@ -78,9 +119,11 @@ impl Last {
 
 /// Stands in the journal for a zone that is served no more.
 const WITHDRAWN: &str = "withdrawn";
+/// Stands in the journal for the last row of a zone's stream that does not count any more.
+const BEGAN: &str = "began_after";
 
 impl Driver {
-    /// Writes a change to the journal and then publishes it: all of it or nothing. Returns its generation.
+    /// Writes a change of content to the journal and then publishes it: all of it or nothing. Returns its generation.
     ///
     /// `texts` has all zones that change; one that is not served afterwards is withdrawn.
     pub(super) fn publish(
@@ -107,7 +150,9 @@ impl Driver {
             Some((origin, live))
         });
         let served = kept.chain(unchanged).filter_map(|(origin, live)| {
-            verified.serving().zone(origin.as_ref()).map(|zone| self.publication(verified, zone, origin, live))
+            let zone = verified.serving().zone(origin.as_ref())?;
+            let view = self.view_after(&origin, zone, &verified.serving().regions);
+            Some(self.publication(generation, zone, &view, origin, live))
         });
         let publications: Vec<Publication> =
             served.chain(withdrawn.iter().filter_map(|origin| self.withdrawal(generation, origin))).collect();
@@ -127,12 +172,61 @@ impl Driver {
             publications,
         };
         self.last = Some(self.journal.commit(&entry)?);
-        self.stage.publish(verified);
+        self.bring_out(Prepared { verified: verified.clone(), publications: entry.publications });
+        Ok(generation)
+    }
+
+    /// Gets what is in the journal by now in front of clients.
+    pub(super) fn bring_out(&mut self, Prepared { verified, publications }: Prepared) {
+        self.stage.publish(&verified);
         self.serving = Arc::clone(verified.serving());
-        for Publication { zone, generation, serial, routing, live, .. } in entry.publications {
+        for Publication { zone, generation, serial, routing, live, .. } in publications {
             self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
-        Ok(generation)
+        let serving = Arc::clone(&self.serving);
+        let lacks = |zone: &Arc<ZoneServing>| !self.engines.contains_key(&zone.content.origin);
+        if serving.zones().len() != self.engines.len() || serving.zones().iter().any(lacks) {
+            self.found_engines();
+        }
+    }
+
+    /// What a zone's traffic is to be served as, as far as it has to be published: nothing where it is served so already.
+    /// What the gates have against it, in lines.
+    pub(super) fn prepare(&mut self, origin: &Name, state: &State) -> Result<Option<Prepared>, Vec<String>> {
+        let view = state.view();
+        let Some(zone) = self.serving.zone(origin.as_ref()) else {
+            return Err(vec![format!("the zone {origin} is not served")]);
+        };
+        let routing = routing_of(state, &view, &zone.content, &self.serving.regions);
+        if routing == zone.routing {
+            return Ok(None);
+        }
+        let Some(live) = self.published.get(origin).map(|last| last.live) else {
+            return Err(vec![format!("the zone {origin} was never published")]);
+        };
+        let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
+        let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
+        let words = words_of(state);
+        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
+        let candidate = self.looked_into(origin, candidate);
+        let mut words = words;
+        let goes_back = |moving: &Move| moving.direction == Direction::Back || moving.plan.kind == Kind::Rollback;
+        if state.moves.values().any(goes_back) {
+            // Towards what was verified once and served, the zone gates tell, and stop nothing.
+            let stops = |found: &&Finding| found.verdict.stops() && !id::FIRM.contains(&found.gate);
+            let told = candidate.judge().iter().filter(stops);
+            words.extend(told.map(|found| Override { gate: found.gate.into(), digest: found.digest().to_string() }));
+        }
+        let verified = candidate.verify(&words).map_err(|refused| in_lines(&refused.findings, &words))?;
+        let generation = verified.serving().generation;
+        let zone = verified.serving().zone(origin.as_ref());
+        let publication = zone.map(|zone| self.publication(generation, zone, &view, origin.clone(), live));
+        Ok(Some(Prepared { publications: publication.into_iter().collect(), verified }))
+    }
+
+    /// What a zone is routed as after a change of its content: as before, or each region at its first choice.
+    fn view_after(&self, origin: &Name, zone: &ZoneServing, regions: &Regions) -> View {
+        self.engines.get(origin).map(|engine| (*engine.state.served).clone()).unwrap_or_else(|| view_of(zone, regions))
     }
 
     /// Removes texts that nothing refers to any more. They only take room: that it can't be done now is no failure.
@@ -144,10 +238,25 @@ impl Driver {
     }
 
     /// What the journal is to say of one zone of a change.
-    fn publication(&self, verified: &Verified, zone: &ZoneServing, origin: Name, live: BundleId) -> Publication {
+    fn publication(
+        &self,
+        generation: u64,
+        zone: &ZoneServing,
+        view: &View,
+        origin: Name,
+        live: BundleId,
+    ) -> Publication {
         let expected = self.published.get(&origin).map(|last| last.generation);
-        let (generation, serial) = (verified.serving().generation, zone.serial);
-        Publication { zone: origin, expected, generation, serial, routing: routing_value(verified, zone), live }
+        let policy = &zone.content.policy;
+        let ended = self.ended_streams.get(&origin).map(|ended| ended.last.0);
+        let began = ended.or_else(|| self.published.get(&origin).and_then(Last::began));
+        let routing = json!({
+            BEGAN: began,
+            "view": view,
+            "epoch": zone.content.epoch,
+            "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },
+        });
+        Publication { zone: origin, expected, generation, serial: zone.serial, routing, live }
     }
 
     /// What the journal is to say of a zone that is served no more.
@@ -184,17 +293,8 @@ impl Driver {
     }
 }
 
-/// Routing as the journal keeps it: by the names of regions and sites, which outlive their numbers.
-fn routing_value(verified: &Verified, zone: &ZoneServing) -> Value {
-    let by_region = |of: &dyn Fn(RegionId) -> Value| -> Map<String, Value> {
-        verified.serving().regions.iter().map(|(region, name)| (name.to_owned(), of(region))).collect()
-    };
-    let policy = &zone.content.policy;
-    json!({
-        "regions": by_region(&|region| zone.content.site(zone.routing.site(region)).name.clone().into()),
-        "moved": by_region(&|region| zone.routing.moved(region).into()),
-        "revision": zone.routing.revision,
-        "epoch": zone.content.epoch,
-        "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },
-    })
+/// What was overridden for the moves under way: it counts for whatever is published meanwhile.
+pub(super) fn words_of(state: &State) -> Vec<Override> {
+    let words = state.moves.values().flat_map(|moving| &moving.plan.overrides);
+    words.filter_map(|word| word.parse().ok()).collect()
 }

@@ -1,25 +1,34 @@
 //! Reading configuration and texts again: what changed is published, all of a zone or nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::load::Loading;
-use super::publish::{Cause, Last, Texts};
+use super::name_servers::{NameServers, told_serials};
+use super::publish::{Cause, Last, Texts, words_of};
+use super::routing::routing_of;
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
 use crate::door::{Candidate, Idle, Override, Proposal, Refused, Verified, wanted_serial};
+use crate::evidence::Evidence;
+use crate::failover::names::SiteName;
+use crate::failover::state::State;
 use crate::gate::{Finding, id};
 use crate::name::Name;
+use crate::rr::RrType;
 use crate::serial::Serial;
-use crate::serving::content::{Content, SiteId};
+use crate::serving::ZoneServing;
+use crate::serving::content::Content;
 use crate::serving::notes::Notes;
-use crate::serving::{Routing, ZoneServing};
+use crate::serving::regions::RegionId;
+use crate::serving::routing::Routing;
 use crate::store::audit::{Deed, Override as Overridden};
 use crate::store::journal::Actor;
 use crate::zone::diagnostic::Diagnostic;
 use crate::zone::diff::diff;
+use crate::zone::rrsets::{Rrset, Zone};
 
 /// How many zones the audit trail names of a reload.
 const TOLD: usize = 100;
@@ -55,6 +64,8 @@ pub enum ReloadOutcome {
     KeptLastGood(Vec<Diagnostic>),
     /// The state could not be written, for this reason; what was served before is served on, if anything was.
     NotPublished(String),
+    /// It touches what a move under way moves, a line for each RRset: it waits for the end of the move.
+    Queued(Vec<String>),
 }
 
 impl Reloaded {
@@ -64,6 +75,7 @@ impl Reloaded {
             ReloadOutcome::Refused(findings) => Health::Refused(findings.clone()),
             ReloadOutcome::KeptLastGood(diagnostics) => Health::Broken(diagnostics.clone()),
             ReloadOutcome::NotPublished(why) => Health::NotPublished(why.clone()),
+            ReloadOutcome::Queued(touched) => Health::Queued(touched.clone()),
         }
     }
 }
@@ -116,7 +128,38 @@ impl Driver {
         for zone in &reloaded {
             self.health.insert(zone.origin.clone(), zone.health());
         }
+        for spec in &specs {
+            if let Err(error) = self.configured(spec) {
+                tracing::error!(zone = %spec.origin, %error, "what the configuration says of moves could not be written");
+            }
+        }
         self.serve_in_manner();
+        reloaded
+    }
+
+    /// Takes over the files of zones whose edits waited for the end of a move, and says what became of them.
+    pub fn take_over_queued(&mut self) -> Vec<Reloaded> {
+        let mut reloaded = Vec::new();
+        for origin in std::mem::take(&mut self.queued) {
+            let (spec, former) = (self.setup.zone(&origin).cloned(), self.serving.zone(origin.as_ref()).cloned());
+            let Some((spec, former)) = spec.zip(former) else { continue };
+            let shape = self.shape(&spec.policy);
+            let loading = self.load(&spec, self.setup.include_outside, shape, Some(&former.content));
+            let outcome = match loading.is_good() {
+                false => ReloadOutcome::KeptLastGood(loading.errors()),
+                true => {
+                    let replaced = self.replace(&spec, &former, loading, &[], &super::daemon());
+                    replaced.unwrap_or_else(|error| ReloadOutcome::NotPublished(error.to_string()))
+                }
+            };
+            let zone = Reloaded { origin, outcome };
+            self.health.insert(zone.origin.clone(), zone.health());
+            reloaded.push(zone);
+        }
+        if !reloaded.is_empty() {
+            self.tidy();
+            self.serve_in_manner();
+        }
         reloaded
     }
 
@@ -202,14 +245,19 @@ impl Driver {
         accepted: &[Override],
         actor: &Actor,
     ) -> Result<ReloadOutcome, DriverError> {
-        let gone = former.routing.sites_held().into_iter().map(|site| former.content.site(site));
-        if let Some(gone) = gone.into_iter().find(|site| spec.sites.iter().all(|kept| kept.name != site.name)) {
+        let needed = self.traffic(&spec.origin).map(State::sites_needed).unwrap_or_default();
+        if let Some(gone) = needed.iter().find(|site| spec.sites.iter().all(|kept| kept.name != site.as_str())) {
             return Ok(ReloadOutcome::Refused(vec![Finding {
                 gate: id::LOADS,
                 zone: spec.origin.clone(),
                 verdict: crate::evidence::Verdict::Block,
-                reason: format!("the site {} is no longer configured, and clients are answered from it", gone.name),
-                remedy: format!("fail over to another site first: understudy failover {} --to SITE", spec.origin),
+                reason: format!(
+                    "the site {gone} is no longer configured, and clients are answered from it, or may be again"
+                ),
+                remedy: format!(
+                    "move the traffic to another site first: understudy failover {} --to SITE",
+                    spec.origin
+                ),
                 items: Vec::new(),
             }]));
         }
@@ -217,8 +265,14 @@ impl Driver {
         if is_same(&former.content, &proposal.content) {
             return Ok(ReloadOutcome::Unchanged);
         }
+        let touched = self.touched_by_moves(&former.content, &proposal.content);
+        if !touched.is_empty() {
+            return Ok(ReloadOutcome::Queued(touched));
+        }
         let tally = tally(&former.content, &proposal.content);
-        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now()).verify(accepted) {
+        let mut words = self.traffic(&spec.origin).map(words_of).unwrap_or_default();
+        words.extend_from_slice(accepted);
+        let verified = match Candidate::new(Arc::clone(&self.serving), vec![proposal], super::now()).verify(&words) {
             Ok(verified) => verified,
             Err(Refused { findings }) => return Ok(ReloadOutcome::Refused(findings)),
         };
@@ -240,9 +294,13 @@ impl Driver {
         let epoch = former.map_or_else(|| last.map_or(0, Last::epoch), |former| former.content.epoch) + 1;
         let content = Arc::new(Content { origin: spec.origin.clone(), sites, policy: spec.policy.clone(), epoch });
         let routing = match (former, last) {
-            (Some(former), _) => renumbered(&former.routing, &former.content, &content),
+            // By the names of sites: what was decided counts, whichever of them could be restored.
+            (Some(former), _) => match self.traffic(&spec.origin) {
+                Some(state) => routing_of(state, &state.served, &content, &self.serving.regions),
+                None => renumbered(&former.routing, &former.content, &content),
+            },
             // It was served once: traffic stays where it was moved to.
-            (None, Some(last)) if !last.is_withdrawn() => self.routing_from(&last.record, Some(spec), &content),
+            (None, Some(last)) if !last.is_withdrawn() => self.routing_from(last, Some(spec), &content),
             (None, _) => self.first_routing(spec, &content),
         };
         // Secondaries may still have what was served once.
@@ -254,18 +312,49 @@ impl Driver {
         (Proposal { content, routing, loads, restored }, texts)
     }
 
+    /// The RRsets that an edit touches and that moves under way move, or would.
+    pub(super) fn touched_by_moves(&self, old: &Content, new: &Content) -> Vec<String> {
+        let Some(state) = self.traffic(&old.origin) else { return Vec::new() };
+        let mut touched = BTreeSet::new();
+        for (from, to) in state.ways() {
+            let ends = |content: &Content| -> Option<[Arc<Zone>; 2]> {
+                let zone = |site: &SiteName| Some(Arc::clone(&content.site(content.site_named(site.as_str())?).zone));
+                Some([zone(&from)?, zone(&to)?])
+            };
+            let (Some(old), Some(new)) = (ends(old), ends(new)) else { continue };
+            let mut moving: HashSet<(Name, RrType)> = HashSet::new();
+            for ends in [&old, &new] {
+                moving.extend(diff(&ends[0], &ends[1]).map(|difference| key(difference.either())));
+            }
+            for (old, new) in old.iter().zip(&new).filter(|(old, new)| !Arc::ptr_eq(old, new)) {
+                let edited = diff(old, new).map(|difference| key(difference.either()));
+                touched.extend(edited.filter(|key| key.1 != RrType::SOA && moving.contains(key)));
+            }
+        }
+        touched.into_iter().map(|(owner, rtype)| format!("{owner} {rtype}")).collect()
+    }
+
     fn publish_first(&mut self, first: Vec<(usize, (Proposal, Texts))>, reloaded: &mut [Reloaded], actor: &Actor) {
         if first.is_empty() {
             return;
         }
         let (mut proposals, mut texts, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, (proposal, kept)) in first {
+        let mut guessed = Vec::new();
+        let told = self.lost.as_ref().map(|_| self.told_serials(&first));
+        for (at, (place, (mut proposal, kept))) in first.into_iter().enumerate() {
+            if let (Some(lost), Some(told)) = (&self.lost, told.as_ref().and_then(|told| told.get(at))) {
+                guessed.extend(floor(&mut proposal, lost, told));
+            }
             texts.push((proposal.content.origin.clone(), kept));
             proposals.push(proposal);
             places.push(place);
         }
         let published = match Candidate::new(Arc::clone(&self.serving), proposals, super::now()).verify(&[]) {
-            Ok(verified) => self.publish(&verified, texts, cause(actor, &[])).map_err(|error| error.to_string()),
+            Ok(verified) => {
+                let published = self.publish(&verified, texts, cause(actor, &[]));
+                let begun = published.and_then(|generation| self.begin_state(&guessed).map(|()| generation));
+                begun.map_err(|error| error.to_string())
+            }
             Err(Refused { findings }) => {
                 for place in places {
                     reloaded[place].outcome = ReloadOutcome::Refused(findings.clone());
@@ -285,6 +374,16 @@ impl Driver {
                 Err(why) => ReloadOutcome::NotPublished(why.clone()),
             };
         }
+    }
+
+    /// What the name servers of zones tell that are published first: all are asked at once.
+    fn told_serials(&self, first: &[(usize, (Proposal, Texts))]) -> Vec<Evidence<Serial>> {
+        let asked = first.iter().map(|(_, (proposal, _))| {
+            let site = proposal.content.site(proposal.routing.site(RegionId::default()));
+            let spec = self.setup.zone(&proposal.content.origin);
+            (proposal.content.origin.clone(), spec.map(|spec| NameServers::of(spec, site)).unwrap_or_default())
+        });
+        told_serials(&asked.collect::<Vec<_>>(), &self.own)
     }
 
     /// Zones that the configuration names no more stop being answered once an operator accepted just that. Until then
@@ -337,6 +436,23 @@ impl Driver {
     }
 }
 
+/// Has a zone go on from the serial that its name servers tell, where what was last published is lost. Why that has to be
+/// guessed, if it has.
+fn floor(proposal: &mut Proposal, lost: &str, told: &Evidence<Serial>) -> Option<(Name, String)> {
+    let origin = &proposal.content.origin;
+    match told {
+        Evidence::Known { value, .. } => {
+            let serial = value.advance(wanted_serial(&proposal.content, &proposal.routing));
+            tracing::warn!(zone = %origin, "{lost}: the zone's name servers tell serial {value}; it goes on with {serial}");
+            proposal.restored = Some(serial);
+            None
+        }
+        Evidence::Unknown { why } => {
+            Some((origin.clone(), format!("{lost}, and what was published is not known ({why})")))
+        }
+    }
+}
+
 /// What an operator accepts of a reload.
 fn words(accept: &[String]) -> Vec<Override> {
     accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect()
@@ -345,6 +461,10 @@ fn words(accept: &[String]) -> Vec<Override> {
 fn cause(actor: &Actor, accepted: &[Override]) -> Cause {
     let accepted: Vec<_> = accepted.iter().map(|word| word.digest.clone()).collect();
     Cause { actor: actor.clone(), reason: String::new(), event: json!({ "reload": { "accepted": accepted } }) }
+}
+
+fn key(set: Rrset<'_>) -> (Name, RrType) {
+    (set.owner.to_lowercase(), set.rtype)
 }
 
 fn rrset_count(zone: &ZoneServing) -> usize {
@@ -359,8 +479,8 @@ fn is_same(a: &Content, b: &Content) -> bool {
 }
 
 /// The routing of `old` with the numbers that its sites have in `new`.
-pub(super) fn renumbered(routing: &Routing, old: &Content, new: &Content) -> Routing {
-    routing.renumbered(|site: SiteId| new.site_named(&old.site(site).name).unwrap_or_default())
+fn renumbered(routing: &Routing, old: &Content, new: &Content) -> Routing {
+    routing.renumbered(|site| new.site_named(&old.site(site).name).unwrap_or_default())
 }
 
 fn tally(old: &Content, new: &Content) -> Tally {

@@ -35,6 +35,10 @@ pub struct ZoneSpec {
     pub sites: Vec<SiteSpec>,
     /// What the operator wants of the zone.
     pub policy: Policy,
+    /// How careful its moves are.
+    pub moves: crate::failover::policy::Policy,
+    /// Where its name servers are asked, instead of at the addresses that the zone has for them.
+    pub name_servers: Option<Vec<std::net::SocketAddr>>,
     /// The site of each region at first; `default` is always among them.
     pub routes: BTreeMap<String, String>,
 }
@@ -66,6 +70,8 @@ impl ZoneSpec {
             common: None,
             sites: sites.collect(),
             policy: content.policy.clone(),
+            moves: crate::failover::policy::Policy::default(),
+            name_servers: None,
             routes: BTreeMap::new(),
         }
     }

@@ -42,6 +42,18 @@ struct Wanted {
     asked: u64,
     done: u64,
     ended: bool,
+    /// How many wait for verdicts.
+    resting: usize,
+}
+
+/// The thread rests as long as this lives.
+pub(super) struct Rest<'a>(&'a Shared);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.wanted().resting -= 1;
+        self.0.changed.notify_all();
+    }
 }
 
 impl Standby {
@@ -64,6 +76,17 @@ impl Standby {
     /// What was found out about moves of a zone.
     pub fn memo(&self, origin: &Name) -> Arc<Memo> {
         self.shared.memos().get(origin).cloned().unwrap_or_default()
+    }
+
+    /// Has the thread rest until what is returned is dropped: somebody waits for a verdict, and needs the processors.
+    pub fn rest(&self) -> Rest<'_> {
+        self.shared.wanted().resting += 1;
+        Rest(&self.shared)
+    }
+
+    /// Keeps what was found out about moves of a zone beside what is known. All that is known then.
+    pub fn learn(&self, origin: &Name, learnt: Memo) -> Arc<Memo> {
+        self.shared.learn(origin, learnt)
     }
 
     /// Waits until all that is wanted by now is done.
@@ -90,6 +113,15 @@ impl Shared {
 
     fn memos(&self) -> MutexGuard<'_, HashMap<Name, Arc<Memo>>> {
         self.memos.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learn(&self, origin: &Name, learnt: Memo) -> Arc<Memo> {
+        let mut memos = self.memos();
+        let mut all = learnt;
+        memos.get(origin).into_iter().for_each(|known| all.learn(known));
+        let all = Arc::new(all);
+        memos.insert(origin.clone(), Arc::clone(&all));
+        all
     }
 
     fn work(&self, readings: &Readings) {
@@ -134,6 +166,14 @@ impl Shared {
         }
     }
 
+    /// Whether there is nothing newer to look into; waits while somebody waits for verdicts.
+    fn may_go_on(&self) -> bool {
+        let wanted = self.wanted();
+        let is_resting = |wanted: &mut Wanted| wanted.resting > 0 && !wanted.ended;
+        let wanted = self.changed.wait_while(wanted, is_resting).unwrap_or_else(PoisonError::into_inner);
+        wanted.serving.is_none() && !wanted.ended
+    }
+
     /// Whether all of it was looked into: not if something newer was wanted meanwhile.
     fn look_into(&self, serving: &Arc<Serving>) -> bool {
         self.memos().retain(|origin, _| serving.zone(origin.as_ref()).is_some());
@@ -141,14 +181,15 @@ impl Shared {
             let origin = &zone.content.origin;
             let mut learnt = Memo::default();
             for routing in moves(serving, zone) {
-                if self.wanted().serving.is_some() || self.wanted().ended {
-                    return false;
-                }
                 let known = self.memos().get(origin).cloned().unwrap_or_default();
-                learnt.learn(&candidate(serving, zone, routing).remembering(Arc::clone(&known)).learn());
-                let mut all = learnt.clone();
-                all.learn(&known);
-                self.memos().insert(origin.clone(), Arc::new(all));
+                let candidate = candidate(serving, zone, routing).remembering(known);
+                for errand in candidate.errands() {
+                    if !self.may_go_on() {
+                        return false;
+                    }
+                    learnt.learn(&errand.run());
+                }
+                self.learn(origin, learnt.clone());
             }
             // What was known and not asked for again is about content that is gone.
             self.memos().insert(origin.clone(), Arc::new(learnt));

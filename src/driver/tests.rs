@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::failover::{FailoverOutcome, Order};
+use super::moves::{MoveOutcome, Order};
 use super::reload::ReloadOutcome;
 use super::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
 use super::{Driver, STREAM, daemon, now};
 use crate::evidence::Verdict;
-use crate::failover::plan::MoveRequest;
+use crate::failover::plan::{Kind, MoveRequest};
 use crate::gate::id;
 use crate::name::Name;
 use crate::rr::RrType;
@@ -31,6 +31,8 @@ fn setup(dir: &Path) -> Setup {
         common: file("common"),
         sites: ["knams", "pmtpa"].map(|name| SiteSpec { name: name.into(), file: file(name) }).into(),
         policy: Policy::default(),
+        moves: Default::default(),
+        name_servers: None,
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };
     Setup {
@@ -39,6 +41,19 @@ fn setup(dir: &Path) -> Setup {
         units: Units::default(),
         include_outside: false,
         settings: Settings::default(),
+    }
+}
+
+/// An operator's wish to answer from another site at once.
+fn failover(to: &str) -> Order {
+    Order {
+        kind: Kind::Failover,
+        request: MoveRequest { to: to.into(), ..MoveRequest::default() },
+        steps: None,
+        dry_run: false,
+        plan: None,
+        reason: String::new(),
+        overrides: Vec::new(),
     }
 }
 
@@ -55,6 +70,7 @@ fn an_audit_trail_that_cannot_be_written_makes_no_failure_of_what_was_published(
     let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write_zone(dir.path());
     let store = Store::open(Some(state.path())).unwrap();
+    store.initialise().unwrap();
     let mut driver = Driver::start(setup(dir.path()), store.clone(), HashKey::new([1; 16])).unwrap();
     let first = driver.reload(setup(dir.path()), &[], &daemon());
     assert_eq!(driver.record_reload(&first, &[], &daemon()), None);
@@ -68,9 +84,9 @@ fn an_audit_trail_that_cannot_be_written_makes_no_failure_of_what_was_published(
     let broken = "CREATE TRIGGER broken BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'broken'); END";
     database.execute_batch(broken).unwrap();
     let origin = Name::absolute("a.example").unwrap();
-    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
-    let report = driver.fail_over(&origin, &order, &daemon()).unwrap().unwrap();
-    assert!(matches!(report.outcome, FailoverOutcome::Done { confirmed: true, .. }), "{report:?}");
+    let order = failover("pmtpa");
+    let report = driver.move_traffic(&origin, &order, &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, MoveOutcome::Done { confirmed: true, .. }), "{report:?}");
     assert!(report.warnings[0].contains("not in the audit trail"), "{report:?}");
     std::fs::write(dir.path().join("knams"), "$TTL 60\nw A 192.0.2.2\n").unwrap();
     let reloaded = driver.reload(setup(dir.path()), &[], &daemon());
@@ -86,10 +102,10 @@ fn a_target_that_is_no_longer_configured_is_unknown() {
     let mut driver = Driver::start(setup(dir.path()), Store::open(None).unwrap(), HashKey::new([1; 16])).unwrap();
     driver.reload(setup(dir.path()), &[], &daemon());
     driver.setup.zones[0].sites.pop();
-    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
-    let report = driver.fail_over(&Name::absolute("a.example").unwrap(), &order, &daemon()).unwrap().unwrap();
+    let order = failover("pmtpa");
+    let report = driver.move_traffic(&Name::absolute("a.example").unwrap(), &order, &daemon()).unwrap().unwrap();
     let loads = report.findings.iter().find(|finding| finding.gate == id::LOADS).unwrap();
-    assert_eq!((report.outcome, loads.verdict), (FailoverOutcome::Blocked, Verdict::Unknown), "{loads:?}");
+    assert_eq!((report.outcome, loads.verdict), (MoveOutcome::Blocked, Verdict::Unknown), "{loads:?}");
 }
 
 /// Each socket has its own time, and is asked for what changed, too.
@@ -148,11 +164,12 @@ fn what_the_journal_refuses_is_not_published() {
         publications: Vec::new(),
     };
     journal.commit(&entry).unwrap();
-
     let origin = Name::absolute("a.example").unwrap();
+    journal.commit(&Entry { stream: Driver::stream(&origin), after: None, ..entry }).unwrap();
+
     let before = driver.serving().zone(origin.as_ref()).unwrap().clone();
-    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
-    let refused = driver.fail_over(&origin, &order, &daemon()).unwrap_err().to_string();
+    let order = failover("pmtpa");
+    let refused = driver.move_traffic(&origin, &order, &daemon()).unwrap_err().to_string();
     assert!(refused.contains("has moved on"), "{refused}");
     write("knams", "$TTL 60\nw A 192.0.2.2\n");
     let reloaded = driver.reload(setup(dir.path()), &[], &daemon());
@@ -174,6 +191,7 @@ fn a_failover_reads_what_changed_and_nothing_else() {
     write("pmtpa", "$TTL 60\nw A 198.51.100.1\n$INCLUDE more\n");
     write("more", "v A 198.51.100.7\n");
     let store = Store::open(Some(state.path())).unwrap();
+    store.initialise().unwrap();
     let mut driver = Driver::start(setup(dir.path()), store.clone(), HashKey::new([1; 16])).unwrap();
     driver.reload(setup(dir.path()), &[], &daemon());
     let spec = driver.setup.zones[0].clone();
@@ -196,8 +214,7 @@ fn a_failover_reads_what_changed_and_nothing_else() {
     // The texts that were published are those of what is published now; none is kept anew.
     let published = |store: &Store| store.journal().published().unwrap().remove(0).live;
     let before = published(&store);
-    let order =
-        |to: &str| Order { request: MoveRequest { to: to.into(), ..MoveRequest::default() }, ..Order::default() };
+    let order = failover;
     write("more", "w AAAA 2001:db8::1\n");
     assert_eq!(read(&driver), [false, true]);
     write("knams", "$TTL 60\nw A 192.0.2.1\nw AAAA 2001:db8::2\n");
@@ -211,8 +228,8 @@ fn a_failover_reads_what_changed_and_nothing_else() {
     }
     assert_eq!(read(&driver), [false, false]);
     let content = served(&driver).content;
-    let report = driver.fail_over(&origin, &order("pmtpa"), &daemon()).unwrap().unwrap();
-    assert!(matches!(report.outcome, FailoverOutcome::Done { .. }), "{report:?}");
+    let report = driver.move_traffic(&origin, &order("pmtpa"), &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, MoveOutcome::Done { .. }), "{report:?}");
     assert_eq!(published(&store), after);
     let now_served = served(&driver);
     for (site, was) in now_served.content.sites.iter().zip(&content.sites) {
@@ -250,9 +267,9 @@ fn moves_are_verified_in_advance() {
     };
     let (before, after) = known(&driver, 1);
     assert_eq!((before > 3, before), (true, after), "all that the move would be judged by is known");
-    let order = Order { request: MoveRequest { to: "pmtpa".into(), ..MoveRequest::default() }, ..Order::default() };
-    let report = driver.fail_over(&origin, &order, &daemon()).unwrap().unwrap();
-    assert!(matches!(report.outcome, FailoverOutcome::Done { .. }), "{report:?}");
+    let order = failover("pmtpa");
+    let report = driver.move_traffic(&origin, &order, &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, MoveOutcome::Done { .. }), "{report:?}");
     driver.standby.wait();
     let (before, after) = known(&driver, 0);
     assert_eq!((before > 3, before), (true, after), "the way back, too");

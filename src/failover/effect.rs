@@ -52,10 +52,10 @@ pub struct Issued {
 pub struct Pending {
     /// What is to be done.
     pub effect: Effect,
-    /// How often it failed.
+    /// How often it failed, or nothing was heard of it.
     pub failures: u16,
-    /// When it is tried again, if it failed.
-    pub retry_at: Option<Timestamp>,
+    /// When it is asked for again, if nothing is heard of it.
+    pub again_at: Timestamp,
 }
 
 /// What operators are to know.

@@ -1,7 +1,6 @@
 //! How long caches may hold what they were given before it changed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::names::RegionName;
 use crate::time::{Timestamp, Ttl};
@@ -24,7 +23,7 @@ pub struct Held {
 impl Ledger {
     /// Answers with this TTL were given up to `now`, and are no more.
     pub fn note(&mut self, region: &RegionName, ttl: Ttl, now: Timestamp) {
-        let until = now.after(Duration::from_secs(u64::from(ttl.seconds())));
+        let until = now.after(ttl.duration());
         let held = self.0.entry(region.clone()).or_insert(Held { ttl, until });
         (held.ttl, held.until) = (held.ttl.max(ttl), held.until.max(until));
     }

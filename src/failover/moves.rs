@@ -8,7 +8,7 @@ use super::actor::Actor;
 use super::names::{Frozen, RegionName, SiteName};
 use super::plan::{Kind, Plan};
 use super::policy::{Policy, millis};
-use super::share::Share;
+use crate::share::Share;
 use crate::time::{Timestamp, Ttl};
 
 /// The number of a move within its zone: from 1, never given twice.
@@ -199,6 +199,8 @@ pub enum Why {
     Relapse {
         /// The site.
         site: SiteName,
+        /// Whether no other site of the move is known to work: then we may be the ones that are cut off.
+        alone: bool,
     },
     /// The site that clients are to go to does not work; nobody is there yet.
     TargetDown {
@@ -312,9 +314,24 @@ impl Move {
         }
     }
 
+    /// When its present phase began.
+    pub fn phase_since(&self) -> Timestamp {
+        self.times.last().map_or(self.started, |(_, since)| *since)
+    }
+
+    /// When old answers will have been waited for too long.
+    pub fn drain_overdue_at(&self) -> Timestamp {
+        self.phase_since().after(self.policy.drain_deadline)
+    }
+
     /// Whether it touches what is served: its TTLs are low, or clients have moved.
     pub fn is_under_way(&self) -> bool {
         !matches!(self.phase, Phase::Checking | Phase::AwaitingApproval { .. })
+    }
+
+    /// Whether some clients may have been answered from the new site, or are about to be.
+    pub fn has_moved(&self) -> bool {
+        self.share > Share::NONE || self.published > Share::NONE || self.direction == Direction::Back
     }
 
     /// Whether a second person has to approve it and nobody has.

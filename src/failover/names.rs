@@ -67,7 +67,7 @@ name! {
     SiteName
 }
 
-/// What does not change while a state goes on: states share it, and it is written out in full.
+/// What seldom changes from one state to the next: states share it, and it is written out in full.
 #[derive(PartialEq, Eq)]
 pub struct Frozen<T>(Arc<T>);
 
@@ -75,6 +75,13 @@ impl<T> Frozen<T> {
     /// From here on it does not change.
     pub fn new(value: T) -> Frozen<T> {
         Frozen(Arc::new(value))
+    }
+}
+
+impl<T: Clone> Frozen<T> {
+    /// Changes this one; those that share it keep what they have.
+    pub(super) fn edit(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
     }
 }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use super::actor::Actor;
 use super::names::{RegionName, SiteName};
+use super::refusal::Refusal;
 use crate::digest::Digest;
 use crate::door::Idle;
 use crate::name::Name;
-use crate::serving::content::SiteId;
-use crate::serving::regions::{RegionId, Regions};
-use crate::serving::{Routing, ZoneServing};
 use crate::time::{Timestamp, Ttl};
 
 /// What an operator asks for: answer a zone from another site.
@@ -51,6 +49,30 @@ pub enum Impossible {
     /// An override covers nothing.
     #[error(transparent)]
     Idle(#[from] Idle),
+    /// The engine does not take it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// They are there, and a move is about to take them away.
+    #[error(
+        "{by} is about to move the region `{region}` to {to}: it is answered from where it should be only until then"
+    )]
+    Leaving {
+        /// The move.
+        by: super::moves::MoveId,
+        /// The region.
+        region: RegionName,
+        /// Where it goes.
+        to: SiteName,
+    },
+    /// Nothing was ever moved there.
+    #[error("no region that was asked for was ever moved: there is nowhere to go back to")]
+    NoWayBack,
+    /// The regions came from different sites.
+    #[error("the regions came from different sites: {}", ways.join(", "))]
+    SeveralWaysBack {
+        /// Which region from where.
+        ways: Vec<String>,
+    },
     /// Nothing is answered from the site that is to be left.
     #[error("no region that was asked for is answered from {from}: {now}")]
     NotThere {
@@ -59,62 +81,6 @@ pub enum Impossible {
         /// Where the regions are answered from.
         now: String,
     },
-}
-
-/// A region and the site that it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The region.
-    pub region: RegionId,
-    /// The site that it was answered from.
-    pub from: SiteId,
-}
-
-/// The routing that a request means, and which regions it moves: none if all of them are there already.
-pub fn reroute(
-    zone: &ZoneServing,
-    regions: &Regions,
-    request: &MoveRequest,
-) -> Result<(Routing, Vec<Moved>), Impossible> {
-    let to = site_named(zone, &request.to)?;
-    let from = request.from.as_deref().map(|from| site_named(zone, from)).transpose()?;
-    let only = match &request.region {
-        None => None,
-        Some(name) => Some(regions.named(name).ok_or_else(|| Impossible::NoRegion {
-            given: name.clone(),
-            known: regions.iter().map(|(_, name)| name.to_owned()).collect(),
-        })?),
-    };
-    let asked: Vec<RegionId> =
-        regions.iter().map(|(id, _)| id).filter(|id| only.is_none_or(|only| only == *id)).collect();
-    let site_of = |region| zone.routing.site(region);
-    if let Some(from) = from.filter(|from| asked.iter().all(|region| site_of(*region) != *from)) {
-        let now = asked
-            .iter()
-            .map(|region| {
-                format!("{} is answered from {}", regions.name(*region), zone.content.site(site_of(*region)).name)
-            })
-            .collect::<Vec<_>>()
-            .join(", ");
-        return Err(Impossible::NotThere { from: zone.content.site(from).name.clone(), now });
-    }
-    let moved: Vec<Moved> = asked
-        .into_iter()
-        .map(|region| Moved { region, from: site_of(region) })
-        .filter(|moved| moved.from != to && from.is_none_or(|from| from == moved.from))
-        .collect();
-    let mut routing = zone.routing.clone();
-    for moved in &moved {
-        routing.set(moved.region, to, zone.routing.revision + 1);
-    }
-    Ok((routing, moved))
-}
-
-fn site_named(zone: &ZoneServing, name: &str) -> Result<SiteId, Impossible> {
-    zone.content.site_named(name).ok_or_else(|| Impossible::NoSite {
-        given: name.into(),
-        known: zone.content.sites.iter().map(|site| site.name.clone()).collect(),
-    })
 }
 
 /// What a move is to do, decided once: from then on it is only carried out or given up.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::share::{Share, Steps};
+use super::steps::Steps;
+use crate::share::Share;
 use crate::time::Ttl;
 
 /// How careful a zone's moves are. A move keeps the one that it began with. Times are written in milliseconds.

@@ -29,8 +29,10 @@ pub enum Refusal {
         site: SiteName,
     },
     /// The plan moves nothing.
-    #[error("every region of the plan is answered from {to} already")]
+    #[error("the region `{region}` is answered from {to} already: make a plan without it")]
     NothingToMove {
+        /// A region that needs no move.
+        region: RegionName,
         /// The site of the plan.
         to: SiteName,
     },
@@ -61,6 +63,12 @@ pub enum Refusal {
     /// The site to go to does not work.
     #[error("{site} is down: nothing is sent there. If that is wrong, run understudy site up for it, and again")]
     TargetDown {
+        /// The site.
+        site: SiteName,
+    },
+    /// Nothing is known of the site to go to.
+    #[error("nothing is known of {site}: if it works, run understudy site up for it")]
+    Unseen {
         /// The site.
         site: SiteName,
     },

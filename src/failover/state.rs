@@ -22,20 +22,20 @@ pub struct State {
     /// The time of the last event; time does not go back.
     pub last: Timestamp,
     /// The site of each region, moves that are under way aside.
-    pub base: BTreeMap<RegionName, SiteName>,
+    pub base: Frozen<BTreeMap<RegionName, SiteName>>,
     /// The site that each region was last moved away from: where a rollback goes.
-    pub previous: BTreeMap<RegionName, SiteName>,
+    pub previous: Frozen<BTreeMap<RegionName, SiteName>>,
     /// What is known of each site of the zone.
-    pub health: BTreeMap<SiteName, Frozen<SiteHealth>>,
+    pub health: Frozen<BTreeMap<SiteName, Frozen<SiteHealth>>>,
     /// Moves, for regions that no two of them share.
     pub moves: BTreeMap<MoveId, Move>,
     /// Moves that will take regions over from `moves` once they are let through. No two of them share a region either.
     /// What they would take over stands still.
     pub challengers: BTreeMap<MoveId, Move>,
     /// How long old answers may be held.
-    pub ttls: Ledger,
+    pub ttls: Frozen<Ledger>,
     /// Whether the daemon may move traffic by itself.
-    pub autopilot: Autopilot,
+    pub autopilot: Frozen<Autopilot>,
     /// What nobody has said is done.
     pub pending: BTreeMap<EffectId, Pending>,
     /// The number of the next move.
@@ -45,7 +45,7 @@ pub struct State {
     /// Counts what was decided on routing; it only grows.
     pub revision: u64,
     /// The revision that last decided on each region.
-    pub moved: BTreeMap<RegionName, u64>,
+    pub moved: Frozen<BTreeMap<RegionName, u64>>,
     /// What was last told to be served.
     pub asked: Frozen<View>,
     /// What is known to be served.
@@ -85,27 +85,35 @@ impl State {
         let mut state = State {
             zone: Frozen::new(zone),
             last: now,
-            previous: BTreeMap::new(),
-            health: known.collect(),
+            previous: Frozen::new(BTreeMap::new()),
+            health: Frozen::new(known.collect()),
             moves: BTreeMap::new(),
             challengers: BTreeMap::new(),
-            ttls: Ledger::default(),
-            autopilot: Autopilot::Disarmed { why: "nobody has armed it".into() },
+            ttls: Frozen::new(Ledger::default()),
+            autopilot: Frozen::new(Autopilot::Disarmed { why: "nobody has armed it".into() }),
             pending: BTreeMap::new(),
             next_move: 1,
             next_effect: 1,
             revision: 0,
-            moved: BTreeMap::new(),
+            moved: Frozen::new(BTreeMap::new()),
             asked: Frozen::new(View::default()),
             served: Frozen::new(View::default()),
             doubt: None,
             refusal: None,
             policy,
-            base,
+            base: Frozen::new(base),
         };
         state.asked = Frozen::new(state.view());
         state.served = state.asked.clone();
         state
+    }
+
+    /// The state of a zone that was there before: its numbers go on, and plans from then are stale.
+    pub fn going_on(mut self, next_move: u64, revision: u64) -> State {
+        self.next_move = next_move.max(1);
+        self.revision = revision.saturating_add(1);
+        self.moved = Frozen::new(self.base.keys().map(|region| (region.clone(), self.revision)).collect());
+        self
     }
 
     /// The greatest revision of some regions: what a plan for them is made for.

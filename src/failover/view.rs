@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::moves::{Move, Moving, Phase};
+use super::moves::{Move, Moving};
 use super::names::{RegionName, SiteName};
-use super::share::Share;
 use super::state::State;
+use crate::share::Share;
 use crate::time::Ttl;
 
 /// What a state wants served.
@@ -46,25 +46,23 @@ impl State {
 
     /// Where each region is to be answered from.
     pub fn routes(&self) -> BTreeMap<RegionName, Route> {
-        let mut routes: BTreeMap<RegionName, Route> = self
-            .base
-            .iter()
-            .map(|(region, site)| (region.clone(), Route { site: site.clone(), moving: None }))
-            .collect();
-        for moving in self.moves.values() {
-            for (region, origin) in moving.base.iter() {
-                let split = match moving.share {
-                    Share::NONE => origin.split.clone(),
-                    Share::ALL => {
-                        routes.insert(region.clone(), Route { site: moving.plan.to.clone(), moving: None });
-                        continue;
-                    }
-                    share => Some(Moving { to: moving.plan.to.clone(), share, salt: moving.salt() }),
-                };
-                routes.insert(region.clone(), Route { site: origin.site.clone(), moving: split });
+        self.base.iter().map(|(region, site)| (region.clone(), self.route(region, site))).collect()
+    }
+
+    /// Where a region is to be answered from; `site` is where it is if nothing moves it.
+    fn route(&self, region: &RegionName, site: &SiteName) -> Route {
+        let still = Route { site: site.clone(), moving: None };
+        let Some((_, moving)) = self.move_of(region) else { return still };
+        let Some(origin) = moving.base.get(region) else { return still };
+        let to = || moving.plan.to.clone();
+        match moving.share {
+            Share::ALL => Route { site: to(), moving: None },
+            Share::NONE => Route { site: origin.site.clone(), moving: origin.split.clone() },
+            share => {
+                let moving = Moving { to: to(), share, salt: moving.salt() };
+                Route { site: origin.site.clone(), moving: Some(moving) }
             }
         }
-        routes
     }
 
     /// The TTL caps of the regions that have one: from when TTLs are lowered until the move has ended.
@@ -72,6 +70,33 @@ impl State {
         let capped = self.moves.values().filter(|moving| moving.is_under_way());
         capped.flat_map(|moving| moving.base.keys().map(|region| (region.clone(), cap(moving, region)))).collect()
     }
+}
+
+impl View {
+    /// Whether it is what a state wants served: as if compared with [`State::view`], which costs more.
+    pub fn is_of(&self, state: &State) -> bool {
+        let routed = |(region, site)| self.routes.get(region).is_some_and(|route| *route == state.route(region, site));
+        let capped = || state.moves.values().filter(|moving| moving.is_under_way());
+        let is_capped = |moving: &Move| {
+            let mut regions = moving.base.keys();
+            regions.all(|region| self.caps.get(region).is_some_and(|kept| is_cap(kept, moving, region)))
+        };
+        self.routes.len() == state.base.len()
+            && self.caps.len() == capped().map(|moving| moving.base.len()).sum::<usize>()
+            && state.base.iter().all(routed)
+            && capped().all(is_capped)
+    }
+}
+
+/// Whether a cap is that of [`cap`].
+fn is_cap(kept: &TtlCap, moving: &Move, region: &RegionName) -> bool {
+    let Some(origin) = moving.base.get(region) else { return false };
+    let split = origin.split.as_ref().map(|split| &split.to);
+    let ends = [Some(&moving.plan.to), Some(&origin.site), split];
+    kept.ttl == moving.policy.low_ttl
+        && ends.iter().flatten().all(|site| kept.sites.contains(*site))
+        && origin.others.iter().all(|site| kept.sites.contains(site))
+        && kept.sites.iter().all(|site| ends.contains(&Some(site)) || origin.others.contains(site))
 }
 
 fn cap(moving: &Move, region: &RegionName) -> TtlCap {
@@ -82,11 +107,4 @@ fn cap(moving: &Move, region: &RegionName) -> TtlCap {
         sites.extend(origin.split.iter().map(|split| split.to.clone()));
     }
     TtlCap { ttl: moving.policy.low_ttl, sites }
-}
-
-impl Phase {
-    /// Whether clients are answered from both sites, or may be.
-    pub fn may_be_split(&self) -> bool {
-        matches!(self, Phase::Shifting { .. })
-    }
 }

@@ -6,20 +6,21 @@ use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::serving::View;
+use crate::serving::content::SiteContent;
 use crate::serving::resolve::AnyPolicy;
 use crate::snapshot::answer::{Owner, Rcode, Scope, Section, Sink, Spot};
 use crate::snapshot::denial::Proof;
 use crate::snapshot::node::WireSet;
-use crate::snapshot::sought::Sought;
-use crate::zone::rrsets::Zone;
+use crate::snapshot::sought::{HashKey, Sought};
+use crate::zone::rrsets::{Owner as ZoneOwner, Standing, Zone};
 
 /// What becomes of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// In short.
     pub kind: Kind,
-    /// The name that the chain of aliases ends at.
-    pub end: Name,
+    /// The name that a chain of aliases ends at where it does not end with an answer.
+    pub end: Option<Name>,
     /// How many aliases were followed.
     pub aliases: usize,
 }
@@ -64,9 +65,9 @@ impl Told {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.aliases > 0 && self.kind != Kind::Answer {
+        if let Some(end) = &self.end {
             let between = if self.kind == Kind::Elsewhere { ", " } else { ": " };
-            write!(f, "an alias of {}{between}", self.end)?;
+            write!(f, "an alias of {end}{between}")?;
         }
         match self.kind {
             Kind::Answer => f.write_str("answered"),
@@ -82,9 +83,42 @@ impl fmt::Display for Told {
 
 /// Asks `view` for `name` and `rtype`.
 pub fn ask(view: View<'_>, name: NameRef<'_>, rtype: RrType) -> Told {
-    let mut sought = Sought::new(view.key(), name);
+    Asker::default().ask(view, name, rtype)
+}
+
+/// Who asks for many names, one after the other: mostly several times for each.
+#[derive(Default)]
+pub struct Asker {
+    sought: Sought,
+    /// The key that the name is hashed under; none before there is one.
+    key: Option<HashKey>,
+}
+
+impl Asker {
+    /// Asks as [`ask`] does.
+    pub fn ask(&mut self, view: View<'_>, name: NameRef<'_>, rtype: RrType) -> Told {
+        told(view, self.seek(view, name), rtype)
+    }
+
+    /// What the client gets of the zone that holds the name.
+    pub fn content_of<'s>(&mut self, view: View<'s>, name: NameRef<'_>) -> Option<&'s SiteContent> {
+        view.content_holding(self.seek(view, name))
+    }
+
+    fn seek(&mut self, view: View<'_>, name: NameRef<'_>) -> &mut Sought {
+        // Unless an alias was followed since, it may be the very name.
+        let is_set = self.key == Some(view.key()) && self.sought.name().as_wire() == name.as_wire();
+        if !is_set && !self.sought.set(view.key(), name.as_wire()) {
+            unreachable!("a name is a name");
+        }
+        self.key = Some(view.key());
+        &mut self.sought
+    }
+}
+
+fn told(view: View<'_>, sought: &mut Sought, rtype: RrType) -> Told {
     let mut summary = Summary { rtype, aliases: 0, data: false, referral: false, denied: false };
-    let heading = view.resolve(&mut sought, rtype, AnyPolicy::One, &mut summary);
+    let heading = view.resolve(sought, rtype, AnyPolicy::One, &mut summary);
     let kind = match heading.rcode {
         Rcode::NXDOMAIN => Kind::NameError,
         Rcode::REFUSED if summary.aliases == 0 => Kind::Failure(Rcode::REFUSED),
@@ -93,25 +127,29 @@ pub fn ask(view: View<'_>, name: NameRef<'_>, rtype: RrType) -> Told {
         Rcode::NOERROR if summary.referral && summary.aliases > 0 => Kind::Elsewhere,
         Rcode::NOERROR if summary.referral => Kind::Referral,
         Rcode::NOERROR if summary.denied => Kind::NoData,
-        Rcode::NOERROR if view.serves(&sought) => Kind::Loop,
+        Rcode::NOERROR if view.serves(sought) => Kind::Loop,
         Rcode::NOERROR => Kind::Elsewhere,
         other => Kind::Failure(other),
     };
-    Told { kind, end: sought.name().to_name(), aliases: summary.aliases }
+    let leads_on = summary.aliases > 0 && kind != Kind::Answer;
+    Told { kind, end: leads_on.then(|| sought.name().to_name()), aliases: summary.aliases }
 }
 
 /// The types that `name` has in `zone`: its own, or those of the wildcard that stands in for it.
 pub fn types_at(zone: &Zone, name: NameRef<'_>) -> Vec<RrType> {
-    if zone.exists(name) {
-        return types_of(zone, name);
+    match zone.standing(name) {
+        Standing::Owner(owner) => return types_of(owner),
+        Standing::Between => return Vec::new(),
+        Standing::Nothing => {}
     }
     let encloser = name.ancestors().find(|ancestor| zone.exists(*ancestor));
     let wildcard = encloser.and_then(|encloser| encloser.child(b"*").ok());
-    wildcard.map(|wildcard| types_of(zone, wildcard.as_ref())).unwrap_or_default()
+    let wildcard = wildcard.as_ref().and_then(|wildcard| zone.owner(wildcard.as_ref()));
+    wildcard.map(types_of).unwrap_or_default()
 }
 
-fn types_of(zone: &Zone, owner: NameRef<'_>) -> Vec<RrType> {
-    zone.owner(owner).map(|owner| owner.rrsets().map(|set| set.rtype).collect()).unwrap_or_default()
+fn types_of(owner: ZoneOwner<'_>) -> Vec<RrType> {
+    owner.rrsets().map(|set| set.rtype).collect()
 }
 
 struct Summary {

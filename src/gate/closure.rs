@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::ask::{ask, types_at};
+use super::ask::{Asker, types_at};
 use super::memo::Recall;
 use super::{Change, Finding, Pair, Side, id, reach};
 use crate::count::counted;
@@ -20,39 +20,13 @@ use crate::zone::rdata;
 /// that other regions are answered from, where the change brings the two together. A cache may well ask from several
 /// regions.
 pub fn judge(change: Change<'_>) -> Finding {
-    recall(change, &mut Recall::reading(change.memo))
-}
-
-/// Judges as [`judge`] does, with what is known.
-pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
+    let recall = &mut Recall::reading(change.memo);
     let mut broken = BTreeSet::new();
     let mut followed = 0;
-    let mut checked = HashSet::new();
-    for pair in change.pairs().into_iter().filter(Pair::is_move) {
-        checked.insert([pair.before, pair.after].map(|side| Arc::as_ptr(&side.site.snapshot)));
-        let others = neighbours(change).into_iter().filter(|other| {
-            other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
-        });
-        for other in std::iter::once(pair.before).chain(others) {
-            for [side, other] in [[other, pair.after], [pair.after, other]] {
-                let key = || reach::digest(change, &[side.view, other.view]);
-                let found = recall.find(key, || check(change, side, other));
-                followed += found.followed;
-                broken.extend(found.lines.iter().cloned());
-            }
-        }
-    }
-    // Clients at either side of a move are out there together, whatever it is that changes. Not again where a pair has
-    // shown it.
-    for [one, other] in change.splits() {
-        if !checked.contains(&[one, other].map(|side| Arc::as_ptr(&side.site.snapshot))) {
-            for [side, other] in [[one, other], [other, one]] {
-                let key = || reach::digest(change, &[side.view, other.view]);
-                let found = recall.find(key, || check(change, side, other));
-                followed += found.followed;
-                broken.extend(found.lines.iter().cloned());
-            }
-        }
+    for [side, other] in directions(change) {
+        let found = find(change, side, other, recall);
+        followed += found.followed;
+        broken.extend(found.lines.iter().cloned());
     }
     if broken.is_empty() {
         return Finding::pass(
@@ -73,6 +47,34 @@ pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
         remedy: "give these names at both sites: put them into the zone's common file".into(),
         items: broken.into_iter().collect(),
     }
+}
+
+/// What one side refers to and the other does not resolve, if it is not known.
+pub(super) fn find(change: Change<'_>, side: Side<'_>, other: Side<'_>, recall: &mut Recall<'_>) -> Arc<Broken> {
+    recall.find(|| reach::digest(change, &[side.view, other.view]), || check(change, side, other))
+}
+
+/// The sides whose references are followed, each with the one that they are to resolve at.
+pub(super) fn directions<'a>(change: Change<'a>) -> Vec<[Side<'a>; 2]> {
+    let mut directions = Vec::new();
+    let mut checked = HashSet::new();
+    for pair in change.pairs().into_iter().filter(Pair::is_move) {
+        checked.insert([pair.before, pair.after].map(|side| Arc::as_ptr(&side.site.snapshot)));
+        let others = neighbours(change).into_iter().filter(|other| {
+            other.site.name != pair.before.site.name && !were_together(change, &other.site.name, &pair.after.site.name)
+        });
+        for other in std::iter::once(pair.before).chain(others) {
+            directions.extend([[other, pair.after], [pair.after, other]]);
+        }
+    }
+    // Clients at either side of a move are out there together, whatever it is that changes. Not again where a pair has
+    // shown it.
+    for [one, other] in change.splits() {
+        if !checked.contains(&[one, other].map(|side| Arc::as_ptr(&side.site.snapshot))) {
+            directions.extend([[one, other], [other, one]]);
+        }
+    }
+    directions
 }
 
 /// What regions are answered from after the change, each site once.
@@ -104,19 +106,24 @@ pub(crate) struct Broken {
 /// Asks the other side for whatever this one refers to in zones of ours.
 fn check(change: Change<'_>, side: Side<'_>, other: Side<'_>) -> Broken {
     let (mut followed, mut broken) = (0, BTreeSet::new());
+    let mut asker = Asker::default();
     let mut targets = HashSet::new();
     for set in side.site.zone.rrsets().filter(|set| refers(set.rtype)) {
         targets.extend(set.rdatas().flat_map(|rdata| rdata::names(set.rtype, rdata)).map(|(_, name)| name));
     }
+    // Mostly nothing may vanish.
+    let may_vanish = |target| {
+        change.after.zones().iter().any(|zone| !zone.content.policy.may_vanish.is_empty()) && may_vanish(change, target)
+    };
     for target in targets {
-        let Some(held) = side.view.content_of(target) else { continue };
+        let Some(held) = asker.content_of(side.view, target) else { continue };
         followed += 1;
-        if may_vanish(change, target) {
+        if may_vanish(target) {
             continue;
         }
         for rtype in types_of(held, target) {
-            let here = ask(side.view, target, rtype);
-            let there = ask(other.view, target, rtype);
+            let here = asker.ask(side.view, target, rtype);
+            let there = asker.ask(other.view, target, rtype);
             if here.is_positive() && here.kept_by(&there) == Verdict::Block {
                 broken.insert(format!(
                     "{target} {rtype}, which {} refers to, is {there} at {}",

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::closure::Broken;
+use super::dead_ends::DeadEnds;
 use super::signed::Unlike;
 use super::vanish::Vanishing;
 use crate::digest::Digest;
@@ -25,6 +26,7 @@ pub struct Memo {
     vanishing: Shelf<Vanishing>,
     broken: Shelf<Broken>,
     unlike: Shelf<Unlike>,
+    dead_ends: Shelf<DeadEnds>,
     differing: Shelf<Differing>,
 }
 
@@ -39,7 +41,7 @@ impl Memo {
 
     /// How many findings there are.
     pub fn len(&self) -> usize {
-        self.vanishing.len() + self.broken.len() + self.unlike.len() + self.differing.len()
+        self.vanishing.len() + self.broken.len() + self.unlike.len() + self.dead_ends.len() + self.differing.len()
     }
 
     /// Takes over what another one knows.
@@ -51,6 +53,7 @@ impl Memo {
         join(&mut self.vanishing, &other.vanishing);
         join(&mut self.broken, &other.broken);
         join(&mut self.unlike, &other.unlike);
+        join(&mut self.dead_ends, &other.dead_ends);
         join(&mut self.differing, &other.differing);
     }
 }
@@ -93,6 +96,7 @@ macro_rules! kept {
 kept!(Vanishing, vanishing, |found| found.lost.len() + found.unproven.len());
 kept!(Broken, broken, |found| found.lines.len());
 kept!(Unlike, unlike, |found| found.lines.len());
+kept!(DeadEnds, dead_ends, |found| found.new.len() + found.old.len());
 kept!(Differing, differing, |found| found.first.len());
 
 /// What gates find, from a memo where it is in there; and, for who wants to learn, all that they found.

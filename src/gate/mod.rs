@@ -16,7 +16,7 @@ pub mod ttls;
 pub mod vanish;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use crate::serving::routing;
 use crate::serving::{Serving, View, ZoneServing};
 use crate::time::Timestamp;
 use crate::zone::diff::Differing;
+use crate::zone::rrsets::Zone;
 use memo::{Memo, Recall};
 
 /// The names of the gates, as operators type them.
@@ -217,14 +218,25 @@ impl<'a> Change<'a> {
         )
     }
 
-    /// Finds out all that gates would ask about the regions that move, so that they need not when it comes to it.
-    pub fn learn(self) -> Memo {
-        let mut recall = Recall::learning(self.memo);
-        vanish::recall(self, &mut recall);
-        closure::recall(self, &mut recall);
-        signed::recall_alike(self, &mut recall);
-        self.pairs().iter().for_each(|pair| drop(self.recall_differing(pair, &mut recall)));
-        recall.into_learnt()
+    /// All that gates would ask about the regions that move, what takes longest first: to be found out in advance, or on
+    /// several threads.
+    pub fn errands(self) -> Vec<Errand<'a>> {
+        let (pairs, moves) = (self.pairs(), || self.pairs().into_iter().filter(Pair::is_move));
+        let mut zones: Vec<&Zone> = Vec::new();
+        for zone in pairs.iter().flat_map(|pair| [pair.before, pair.after]).map(|side| &*side.site.zone) {
+            if !zones.iter().any(|known| std::ptr::eq(*known, zone)) {
+                zones.push(zone);
+            }
+        }
+        // All else waits for the digests.
+        let digests = zones.into_iter().map(What::Digest);
+        let what = digests
+            .chain(moves().flat_map(|pair| (0..vanish::PARTS).map(move |part| What::Vanishing(pair, part))))
+            .chain(closure::directions(self).into_iter().map(What::Broken))
+            .chain(moves().map(What::DeadEnds))
+            .chain(pairs.into_iter().map(What::Differing))
+            .chain(moves().map(What::Unlike));
+        what.map(|what| Errand { change: self, what }).collect()
     }
 
     /// From which sites a region gets the other zones at one side of their moves, before and after.
@@ -232,6 +244,42 @@ impl<'a> Change<'a> {
         let zones = self.before.zones().iter().chain(self.after.zones());
         let others = zones.filter(|zone| zone.content.origin.as_ref() != self.origin);
         others.map(|zone| zone.routing.site_at(region, side)).collect()
+    }
+}
+
+/// Something that gates will ask, to be found out before they do.
+pub struct Errand<'a> {
+    change: Change<'a>,
+    what: What<'a>,
+}
+
+/// What is to be found out.
+enum What<'a> {
+    Digest(&'a Zone),
+    Vanishing(Pair<'a>, usize),
+    Broken([Side<'a>; 2]),
+    DeadEnds(Pair<'a>),
+    Differing(Pair<'a>),
+    Unlike(Pair<'a>),
+}
+
+impl Errand<'_> {
+    /// Finds it out, unless the change's memo has it: what is found is kept in another memo.
+    pub fn run(&self) -> Memo {
+        let change = self.change;
+        let mut recall = Recall::learning(change.memo);
+        match &self.what {
+            What::Digest(zone) => drop(zone.digest()),
+            What::Vanishing(pair, part) => {
+                let policy = change.zone_after().map(|zone| &zone.content.policy);
+                policy.into_iter().for_each(|policy| drop(vanish::find(change, *pair, *part, policy, &mut recall)));
+            }
+            What::Broken([side, other]) => drop(closure::find(change, *side, *other, &mut recall)),
+            What::DeadEnds(pair) => drop(dead_ends::find(change, pair, &mut recall)),
+            What::Differing(pair) => drop(change.recall_differing(pair, &mut recall)),
+            What::Unlike(pair) => drop(signed::find(pair, &mut recall)),
+        }
+        recall.into_learnt()
     }
 }
 

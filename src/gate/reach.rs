@@ -19,6 +19,11 @@ pub(super) fn digest(change: Change<'_>, views: &[View<'_>]) -> Digest {
                 Some(site) => parts.extend([b"at".to_vec(), site.name.as_bytes().to_vec(), site_digest(site)]),
                 None => parts.push(b"nowhere".to_vec()),
             }
+            let common = view.common_content_of(origin).filter(|(site, _)| site.zone.origin() == origin);
+            if let Some((site, servers)) = common {
+                parts.extend([b"apex at".to_vec(), site.name.as_bytes().to_vec(), site_digest(site)]);
+                parts.extend(servers.iter().map(|server| server.as_ref().as_wire().to_vec()));
+            }
         }
         let policy = change.after.zone(origin).map(|zone| &zone.content.policy);
         for name in policy.into_iter().flat_map(|policy| &policy.may_vanish) {

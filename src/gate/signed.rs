@@ -1,6 +1,7 @@
 //! `zone.signatures` and `zone.signed-alike`: a move keeps a signed zone valid to whoever validates.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::memo::Recall;
 use super::{Change, Finding, Pair, id, reach};
@@ -74,22 +75,10 @@ impl Found {
 /// Judges whether both ends of a move have the same keys, and deny the same names and types: a resolver holds keys and
 /// denials of one end while it asks the other.
 pub fn alike(change: Change<'_>) -> Finding {
-    recall_alike(change, &mut Recall::reading(change.memo))
-}
-
-/// Judges as [`alike`] does, with what is known.
-pub(super) fn recall_alike(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
+    let recall = &mut Recall::reading(change.memo);
     let mut differing = BTreeSet::new();
     for pair in change.pairs().iter().filter(|pair| pair.is_move()) {
-        let sites = [pair.before, pair.after].map(|side| side.site);
-        if sites.iter().any(|site| site.snapshot.is_signed()) {
-            let key = || {
-                Digest::of_parts(
-                    sites.iter().flat_map(|site| [site.name.clone().into_bytes(), reach::site_digest(site)]),
-                )
-            };
-            differing.extend(recall.find(key, || compare(pair)).lines.iter().cloned());
-        }
+        differing.extend(find(pair, recall).into_iter().flat_map(|unlike| unlike.lines.clone()));
     }
     if differing.is_empty() {
         return Finding::pass(id::SIGNED_ALIKE, change.origin, "both ends have the same keys and deny the same names");
@@ -105,6 +94,14 @@ pub(super) fn recall_alike(change: Change<'_>, recall: &mut Recall<'_>) -> Findi
         remedy: "sign both ends with the same keys, and give both the same names and types".into(),
         items: differing.into_iter().collect(),
     }
+}
+
+/// What both ends of a move prove otherwise, if it is not known; none where neither is signed.
+pub(super) fn find(pair: &Pair<'_>, recall: &mut Recall<'_>) -> Option<Arc<Unlike>> {
+    let sites = [pair.before, pair.after].map(|side| side.site);
+    let key =
+        || Digest::of_parts(sites.iter().flat_map(|site| [site.name.clone().into_bytes(), reach::site_digest(site)]));
+    sites.iter().any(|site| site.snapshot.is_signed()).then(|| recall.find(key, || compare(pair)))
 }
 
 /// What both ends of a move prove otherwise.

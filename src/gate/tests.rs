@@ -43,7 +43,7 @@ fn site_of(origin: &Name, name: &str, text: &str) -> SiteContent {
 }
 
 /// A zone with these sites, routed so.
-pub(super) fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_vanish: &[&str]) -> Proposal {
+pub(crate) fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_vanish: &[&str]) -> Proposal {
     let origin = Name::absolute(origin).unwrap();
     let sites = sites.iter().map(|(name, text)| site(&origin, name, text)).collect();
     let names = may_vanish.iter().map(|name| Name::absolute(name).unwrap());
@@ -61,7 +61,7 @@ fn empty() -> Arc<Serving> {
     Arc::new(Serving::empty(0, HashKey::new([7; 16]), Settings::default(), regions))
 }
 
-pub(super) fn served(zones: Vec<Proposal>) -> Arc<Serving> {
+pub(crate) fn served(zones: Vec<Proposal>) -> Arc<Serving> {
     Candidate::new(empty(), zones, Timestamp::default()).verify(&[]).unwrap().serving().clone()
 }
 

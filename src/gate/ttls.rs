@@ -21,6 +21,10 @@ pub fn ceiling(change: Change<'_>) -> Finding {
     let mut longest = 0;
     for pair in change.pairs().iter().filter(|pair| pair.is_move()) {
         let cap = pair.after.site.snapshot.shape().max_ttl.unwrap_or(Ttl::MAX);
+        // A large zone is not compared again where nothing of it is kept for long.
+        if change.differing(pair).ttls[1].min(cap).seconds() <= POSITIVE[0] {
+            continue;
+        }
         let sets = diff(&pair.before.site.zone, &pair.after.site.zone).filter_map(|difference| difference.after);
         for set in sets.filter(|set| set.ttl.min(cap).seconds() > POSITIVE[0]) {
             let ttl = set.ttl.min(cap).seconds();

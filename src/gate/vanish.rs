@@ -1,11 +1,13 @@
 //! `zone.nothing-vanishes`: what a region is answered now, it is answered after the move.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
-use super::ask::{Told, ask, types_at};
+use super::ask::{Asker, Told, types_at};
 use super::memo::Recall;
 use super::{Change, Finding, Pair, id, reach};
 use crate::count::counted;
+use crate::digest::Digest;
 use crate::evidence::Verdict;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
@@ -18,22 +20,19 @@ const NOBODY: &[u8] = b"_understudy-nobody-has-this-name";
 
 /// Judges all regions that move.
 pub fn judge(change: Change<'_>) -> Finding {
-    recall(change, &mut Recall::reading(change.memo))
-}
-
-/// Judges as [`judge`] does, with what is known.
-pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
+    let recall = &mut Recall::reading(change.memo);
     let Some(after) = change.zone_after() else {
         return Finding::pass(id::NOTHING_VANISHES, change.origin, "the zone is withdrawn");
     };
     let (mut lost, mut unproven) = (BTreeSet::new(), BTreeSet::new());
     let mut asked = 0;
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
-        let key = || reach::digest(change, &[pair.before.view, pair.after.view]);
-        let found = recall.find(key, || Search::of(pair, &after.content.policy).run());
-        lost.extend(found.lost.iter().cloned());
-        unproven.extend(found.unproven.iter().cloned());
-        asked += found.asked;
+        for part in 0..PARTS {
+            let found = find(change, pair, part, &after.content.policy, recall);
+            lost.extend(found.lost.iter().cloned());
+            unproven.extend(found.unproven.iter().cloned());
+            asked += found.asked;
+        }
     }
     let finding = |verdict, reason: String, remedy: &str, items| {
         let remedy = remedy.into();
@@ -67,6 +66,24 @@ pub(super) fn recall(change: Change<'_>, recall: &mut Recall<'_>) -> Finding {
     Finding::pass(id::NOTHING_VANISHES, change.origin, reason)
 }
 
+/// The parts of the search, so that it can be done on several threads.
+pub(super) const PARTS: usize = 4;
+
+/// What a region that moves would no longer be answered of one part of what is asked for, if it is not known.
+pub(super) fn find(
+    change: Change<'_>,
+    pair: Pair<'_>,
+    part: usize,
+    policy: &Policy,
+    recall: &mut Recall<'_>,
+) -> Arc<Vanishing> {
+    let key = || {
+        let all = reach::digest(change, &[pair.before.view, pair.after.view]);
+        Digest::of_parts([all.as_bytes(), &part.to_be_bytes()[..]])
+    };
+    recall.find(key, || Search::of(pair, policy).run(part))
+}
+
 /// What a region that moves would no longer be answered.
 pub(crate) struct Vanishing {
     /// A line each, sorted.
@@ -86,20 +103,25 @@ struct Search<'a> {
     /// What others would have to answer.
     unproven: BTreeSet<String>,
     asked: usize,
+    asker: Asker,
 }
 
 impl<'a> Search<'a> {
     fn of(pair: Pair<'a>, policy: &'a Policy) -> Search<'a> {
         let aliased = aliased_types(&pair.before.site.zone);
         let (lost, unproven) = (BTreeSet::new(), BTreeSet::new());
-        Search { pair, policy, aliased, lost, unproven, asked: 0 }
+        Search { pair, policy, aliased, lost, unproven, asked: 0, asker: Asker::default() }
     }
 
-    fn run(mut self) -> Vanishing {
-        for owner in self.pair.before.site.zone.owners() {
+    fn run(mut self, part: usize) -> Vanishing {
+        let zone = &self.pair.before.site.zone;
+        let [first, end] = [part, part + 1].map(|part| zone.owners().len() * part / PARTS);
+        for owner in zone.owners_within(first..end) {
             self.check_owner(owner);
         }
-        self.check_new_names();
+        if part == 0 {
+            self.check_new_names();
+        }
         let lines = |set: BTreeSet<String>| set.into_iter().collect();
         Vanishing { lost: lines(self.lost), unproven: lines(self.unproven), asked: self.asked }
     }
@@ -132,8 +154,13 @@ impl<'a> Search<'a> {
         if !before.owners().any(|owner| owner.name.is_wildcard()) {
             return;
         }
-        let mut seen = HashSet::new();
-        for owner in after.owners() {
+        let (mut seen, mut known) = (HashSet::new(), before.owners_beside(after).peekable());
+        for owner in after.owners_beside(before) {
+            // Both are in the same order: most names are passed by without being searched for.
+            while known.next_if(|known| known.name < owner.name).is_some() {}
+            if known.peek().is_some_and(|known| known.name == owner.name) {
+                continue;
+            }
             for name in owner.name.ancestors().take_while(|name| name.is_at_or_below(before.origin())) {
                 if before.exists(name) || !seen.insert(name) {
                     break;
@@ -211,12 +238,12 @@ impl<'a> Search<'a> {
 
     /// Whether it is answered now.
     fn check(&mut self, name: NameRef<'_>, rtype: RrType) -> bool {
-        let before = ask(self.pair.before.view, name, rtype);
+        let before = self.asker.ask(self.pair.before.view, name, rtype);
         if !before.is_positive() {
             return false;
         }
         self.asked += 1;
-        let after = ask(self.pair.after.view, name, rtype);
+        let after = self.asker.ask(self.pair.after.view, name, rtype);
         if !self.policy.may_vanish(name) {
             match before.kept_by(&after) {
                 Verdict::Pass | Verdict::Warn => {}

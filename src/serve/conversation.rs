@@ -177,7 +177,7 @@ impl Conversation {
         {
             let length = serving.respond(packet, &asker, &mut output[ready + 2..ready + FRAME]);
             let answer = length.map(|length| &output[ready + 2..ready + 2 + length]);
-            shared.counters.answered(Transport::Tcp, packet, answer);
+            shared.counters.answered_from(&serving, Transport::Tcp, packet, answer);
             if let Some(length) = length {
                 output[ready..ready + 2].copy_from_slice(&(length as u16).to_be_bytes());
                 ready += 2 + length;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::peek;
 use super::zones::ZoneCounts;
 use crate::rr::RrType;
+use crate::serving::Serving;
 use crate::serving::respond::Transport;
 
 /// Upper bounds of the size classes of answers, in octets; one more class holds what is larger.
@@ -118,6 +119,14 @@ impl Counters {
         self.add(|t| &t.octets_out, answer.len() as u64);
     }
 
+    /// Notes a query that was answered from `serving`, its zone with it; for who shares these numbers with others.
+    pub fn answered_from(&self, serving: &Serving, transport: Transport, query: &[u8], answer: Option<&[u8]>) {
+        self.answered(transport, query, answer);
+        if let Some(zone) = serving.zone_asked_for(query) {
+            self.zones.add(serving, zone);
+        }
+    }
+
     /// Adds these numbers to `total`.
     pub fn add_to(&self, total: &mut Tally<u64>) {
         for (from, to) in self.tally.numbers().into_iter().zip(total.numbers_mut()) {
@@ -149,7 +158,11 @@ impl<N> Tally<N> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::gate::tests::{served, zone};
+    use crate::name::Name;
 
     #[test]
     fn workers_add_up() {
@@ -166,5 +179,24 @@ mod tests {
         assert_eq!((total.sizes, total.octets_in, total.octets_out), ([1, 0, 0, 0, 0, 1], 44, 5004));
         assert_eq!((total.types[1], total.types[TYPES.len()]), (1, 2), "AAAA, and none");
         assert_eq!((total.silent, total.accept_errors), (1, 7));
+    }
+
+    #[test]
+    fn queries_count_for_their_zone_over_any_transport() {
+        let serving = served(vec![zone("x.example", &[("a", "w A 192.0.2.1")], &[0], &[])]);
+        let counters = Counters::shared();
+        let asks = |name: &[u8]| [b"\0\0\0\0\0\x01\0\0\0\0\0\0", name, b"\0\x01\0\x01"].concat();
+        let within = asks(b"\x01W\x01x\x07EXAMPLE\0");
+        for (transport, query) in [
+            (Transport::Tcp, &within),
+            (Transport::Encrypted, &within),
+            (Transport::Tcp, &asks(b"\x07example\0")),
+            (Transport::Tcp, &vec![0; 5]),
+        ] {
+            counters.answered_from(&serving, transport, query, None);
+        }
+        let mut total = BTreeMap::new();
+        counters.zones().add_to(&mut total);
+        assert_eq!(total, BTreeMap::from([(Name::absolute("x.example").unwrap(), 2)]));
     }
 }

@@ -1,4 +1,5 @@
-//! Encrypted transports (RFC 7858, 8484, 9250): hickory-server carries them, the engine answers.
+//! Encrypted transports (RFC 7858, 8484, 9250): hickory-server carries TLS and QUIC, [`super::https`] HTTPS; the engine
+//! answers.
 //!
 //! In front of DNS over TLS and HTTPS stand the same bounds as on TCP ([`super::front`]). hickory's DNS over QUIC has no
 //! place to put them: what that means is told in `docs/protocol.md`.
@@ -7,7 +8,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hickory_server::Server;
@@ -23,12 +23,16 @@ use tokio::time::timeout;
 use super::certificates::Certificates;
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
-use super::front::{self, Clients, Front};
+use super::front::{self, Behind, Clients, Front};
 use super::handler::Handler;
+use super::https::Https;
 use super::listen::{ServeError, bind_tcp, new_socket};
 use super::stage::Stage;
 use super::tcp::TcpLimits;
+use super::threads::{self, Threads};
 
+/// Descriptors that a connection takes by DNS over TLS or HTTPS: the client's, and both ends of the line behind it.
+pub const DESCRIPTORS: usize = 3;
 /// How long a stopping server lets answers under way go out.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -116,24 +120,18 @@ impl EncryptedListeners {
         let front =
             Arc::new(Front { clients, connections: Arc::clone(&connections), counters: Arc::clone(&counters), limits });
         let (stop, stopped) = watch::channel(false);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("encrypted")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
+        let runtime = threads::runtime("encrypted", 1)?;
         let (server, fronts) =
-            self.register(&runtime, handler, certificates, &front, &stopped).map_err(ServeError::Threads)?;
-        let thread = thread::Builder::new()
-            .name("encrypted-main".into())
-            .spawn(move || runtime.block_on(finish(server, fronts, stopped)))
-            .map_err(ServeError::Threads)?;
-        Ok(EncryptedRunning { stop, thread: Some(thread), counters, connections })
+            self.register(&runtime, stage, handler, certificates, &front, &stopped).map_err(ServeError::Threads)?;
+        let mut threads = Threads::default();
+        threads.start("encrypted-main".into(), move || runtime.block_on(finish(server, fronts, stopped)))?;
+        Ok(EncryptedRunning { stop, threads, counters, connections })
     }
 
     fn register(
         self,
         runtime: &Runtime,
+        stage: &Arc<Stage>,
         handler: Handler,
         certificates: &Arc<Certificates>,
         front: &Arc<Front>,
@@ -153,14 +151,13 @@ impl EncryptedListeners {
                 }
                 Socket::Stream(listener) => TcpListener::from_std(listener)?,
             };
-            let (inner, behind) = bind_tcp((Ipv4Addr::LOCALHOST, 0).into())?;
-            let inner = TcpListener::from_std(inner)?;
-            if scheme == Scheme::Tls {
-                server.register_tls_listener_with_tls_config(inner, silence, config)?;
+            let behind = if scheme == Scheme::Https {
+                Behind::Https(Arc::new(Https::new(Arc::clone(stage), config, self.settings.path.clone())))
             } else {
-                let path = self.settings.path.clone();
-                server.register_https_listener_with_tls_config(inner, silence, config, None, path)?;
-            }
+                let (inner, behind) = bind_tcp((Ipv4Addr::LOCALHOST, 0).into())?;
+                server.register_tls_listener_with_tls_config(TcpListener::from_std(inner)?, silence, config)?;
+                Behind::Listener(behind)
+            };
             fronts.spawn(front::serve(listener, behind, Arc::clone(front), stopped.clone()));
         }
         Ok((server, fronts))
@@ -202,7 +199,7 @@ async fn finish(mut server: Server<Handler>, mut fronts: JoinSet<()>, mut stoppe
 #[derive(Debug)]
 pub struct EncryptedRunning {
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Threads,
     counters: Arc<Counters>,
     connections: Arc<Connections>,
 }
@@ -228,10 +225,7 @@ impl EncryptedRunning {
 
     fn halt(&mut self) {
         self.stop.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // A panic there is reported by the panic hook.
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 

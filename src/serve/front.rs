@@ -1,8 +1,7 @@
-//! In front of hickory-server's TLS and HTTPS listeners, which take in whoever comes: who may hold a connection, and for
-//! how long.
+//! In front of encrypted connections: who may hold one, and for how long.
 //!
-//! hickory's listeners are on loopback, on ports that nobody is told. Each connection that is taken in here is carried to
-//! them octet by octet; which client it is from, the handler looks up by the port that it was carried from. Whoever
+//! DNS over HTTPS is answered behind this at once. hickory-server's TLS listeners take in whoever comes, so they are on
+//! loopback, on ports that nobody is told. Each connection that is taken in here is carried to them octet by octet; which client it is from, the handler looks up by the port that it was carried from. Whoever
 //! connects to them in another way gets no answer.
 
 use std::collections::HashMap;
@@ -19,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::connections::{Admission, Connections, Ticket};
 use super::counters::Counters;
+use super::https::Https;
 use super::tcp::TcpLimits;
 
 /// How long to leave a listener alone after it could not take a connection in.
@@ -55,13 +55,16 @@ pub(super) struct Front {
     pub limits: TcpLimits,
 }
 
-/// Takes connections in and carries them to `behind` until told to stop.
-pub(super) async fn serve(
-    listener: TcpListener,
-    behind: SocketAddr,
-    front: Arc<Front>,
-    mut stop: watch::Receiver<bool>,
-) {
+/// What is behind a front.
+pub(super) enum Behind {
+    /// A listener on loopback.
+    Listener(SocketAddr),
+    /// DNS over HTTPS.
+    Https(Arc<Https>),
+}
+
+/// Takes connections in and hands them to what is `behind` until told to stop.
+pub(super) async fn serve(listener: TcpListener, behind: Behind, front: Arc<Front>, mut stop: watch::Receiver<bool>) {
     let mut carried = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -91,14 +94,25 @@ pub(super) async fn serve(
         };
         front.counters.add(|t| &t.accepted, 1);
         let _ = stream.set_nodelay(true);
-        let front = Arc::clone(&front);
-        carried.spawn(async move {
-            tokio::select! {
-                () = ticket.evicted() => {}
-                // Either side's end, or a lack of sockets, ends the connection: there is nobody to tell.
-                _ = carry(stream, source.ip(), behind, &ticket, &front) => {}
+        let (front, ticket) = (Arc::clone(&front), Arc::new(ticket));
+        // Either side's end, or a lack of sockets, ends the connection: there is nobody to tell.
+        match &behind {
+            &Behind::Listener(behind) => carried.spawn(async move {
+                tokio::select! {
+                    () = ticket.evicted() => {}
+                    _ = carry(stream, source.ip(), behind, &ticket, &front) => {}
+                }
+            }),
+            Behind::Https(https) => {
+                let talk = Arc::clone(https).talk(stream, source.ip(), Arc::clone(&ticket), front);
+                carried.spawn(async move {
+                    tokio::select! {
+                        () = ticket.evicted() => {}
+                        _ = talk => {}
+                    }
+                })
             }
-        });
+        };
     }
 }
 

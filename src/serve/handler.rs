@@ -58,7 +58,7 @@ impl Handler {
     /// The client that a request is from; none if it did not come through the front.
     fn client(&self, request: &Request) -> Option<IpAddr> {
         match (&self.clients, request.protocol()) {
-            (Some(clients), Protocol::Tls | Protocol::Https) => clients.behind(request.src()),
+            (Some(clients), Protocol::Tls) => clients.behind(request.src()),
             _ => Some(request.src().ip()),
         }
     }
@@ -73,9 +73,10 @@ impl Handler {
         };
         let asker = Asker { source: self.client(request)?, transport, now: super::now() };
         ANSWER.with_borrow_mut(|out| {
-            let length = self.stage.load().respond(packet, &asker, out);
+            let serving = self.stage.load();
+            let length = serving.respond(packet, &asker, out);
             let answer = length.map(|length| &out[..length]);
-            self.counters.answered(transport, packet, answer);
+            self.counters.answered_from(&serving, transport, packet, answer);
             answer.map(Reply::read)
         })
     }

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -18,9 +18,11 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
+use super::noted::{Networks, Noted};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
+use super::threads::{self, Threads};
 use super::zones::ZoneCounter;
 use super::{mmsg, udp};
 use crate::name::Name;
@@ -43,6 +45,8 @@ pub struct ListenSettings {
     pub tcp: TcpLimits,
     /// Bounds on answers over UDP, if any.
     pub rate_limit: Option<RateLimit>,
+    /// Whether it is noted which networks were answered over UDP.
+    pub notes: bool,
 }
 
 impl Default for ListenSettings {
@@ -53,6 +57,7 @@ impl Default for ListenSettings {
             receive_buffer: 4 << 20,
             tcp: TcpLimits::default(),
             rate_limit: None,
+            notes: true,
         }
     }
 }
@@ -138,7 +143,7 @@ impl Listeners {
             stop: Arc::default(),
             stop_tcp: watch::channel(false).0,
             sockets: Vec::new(),
-            threads: Vec::new(),
+            threads: Threads::default(),
             counters: Vec::new(),
             connections: Connections::new(limits.connections, limits.for_client),
         };
@@ -146,7 +151,7 @@ impl Listeners {
         for bound in self.bound {
             listeners.push(bound.tcp);
             for socket in bound.udp {
-                running.start_udp(socket, stage, self.settings.rate_limit.as_ref())?;
+                running.start_udp(socket, stage, &self.settings)?;
             }
         }
         if !listeners.is_empty() {
@@ -231,13 +236,13 @@ pub struct Running {
     stop: Arc<AtomicBool>,
     stop_tcp: watch::Sender<bool>,
     sockets: Vec<Arc<OwnedFd>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     counters: Vec<Arc<Counters>>,
     connections: Arc<Connections>,
 }
 
 impl Running {
-    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, limit: Option<&RateLimit>) -> Result<(), ServeError> {
+    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, settings: &ListenSettings) -> Result<(), ServeError> {
         let (socket, counters) = (Arc::new(socket), Counters::owned());
         self.sockets.push(Arc::clone(&socket));
         self.counters.push(Arc::clone(&counters));
@@ -246,10 +251,11 @@ impl Running {
             stage: Arc::clone(stage),
             zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
-            limiter: limit.map(Limiter::new),
+            limiter: settings.rate_limit.as_ref().map(Limiter::new),
+            noted: settings.notes.then(|| Box::<Networks>::default() as Box<dyn Noted>),
             stop: Arc::clone(&self.stop),
         };
-        self.start(format!("udp-{}", self.sockets.len()), move || worker.run())
+        self.threads.start(format!("udp-{}", self.sockets.len()), move || worker.run())
     }
 
     fn start_tcp(
@@ -266,20 +272,14 @@ impl Running {
             limits: settings.tcp,
             connections: Arc::clone(&self.connections),
         });
-        // A runtime of its own: whatever else the process does, these tasks are not behind it.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(settings.workers.get())
-            .thread_name("tcp")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Threads)?;
+        let runtime = threads::runtime("tcp", settings.workers.get())?;
         let listeners = {
             let _inside = runtime.enter();
             listeners.into_iter().map(tokio::net::TcpListener::from_std).collect::<Result<Vec<_>, _>>()
         };
         let listeners = listeners.map_err(ServeError::Threads)?;
         let stop = self.stop_tcp.subscribe();
-        self.start("tcp-main".into(), move || {
+        self.threads.start("tcp-main".into(), move || {
             runtime.block_on(async {
                 let mut all = tokio::task::JoinSet::new();
                 for listener in listeners {
@@ -288,12 +288,6 @@ impl Running {
                 all.join_all().await;
             });
         })
-    }
-
-    fn start(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
-        let thread = thread::Builder::new().name(name).spawn(body).map_err(ServeError::Threads)?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// The addresses that are answered on.
@@ -308,7 +302,7 @@ impl Running {
         total
     }
 
-    /// How many queries over UDP each zone got so far.
+    /// How many queries each zone got so far.
     pub fn zone_counts(&self) -> BTreeMap<Name, u64> {
         let mut total = BTreeMap::new();
         self.counters.iter().for_each(|counters| counters.zones().add_to(&mut total));
@@ -334,10 +328,7 @@ impl Running {
             // Wakes the thread that waits for a datagram. Says ENOTCONN, and does it; what is queued stays readable.
             let _ = shutdown(socket.as_raw_fd(), Shutdown::Read);
         }
-        for thread in self.threads.drain(..) {
-            // A panic there is reported by the panic hook; here it must not keep the others from ending.
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 

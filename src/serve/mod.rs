@@ -2,9 +2,11 @@
 
 pub mod certificates;
 pub mod counters;
+pub mod descriptors;
 pub mod encrypted;
 pub mod handler;
 pub mod listen;
+pub mod noted;
 pub mod privileges;
 pub mod rrl;
 pub mod stage;
@@ -14,8 +16,10 @@ pub mod zones;
 mod connections;
 mod conversation;
 mod front;
+mod https;
 mod mmsg;
 mod peek;
+mod threads;
 mod udp;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 
 use super::counters::Counters;
 use super::mmsg::{BATCH, Batch, Exchange, Wait};
+use super::noted::{Note, Noted, NotedNetwork, Notes};
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
 use super::zones::ZoneCounter;
+use crate::rr::RrType;
 use crate::serving::Serving;
 use crate::serving::ahead::Ahead;
 use crate::serving::respond::{Asker, Transport};
 use crate::snapshot::sought::Sought;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Ttl};
 
 /// How long a stopping worker answers what is queued, at most: under load the queue never empties.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -35,6 +37,8 @@ pub(super) struct Worker {
     pub counters: Arc<Counters>,
     pub zones: ZoneCounter,
     pub limiter: Option<Limiter>,
+    /// Where it is noted who was told what.
+    pub noted: Option<Box<dyn Noted>>,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -42,17 +46,17 @@ impl Worker {
     /// Answers until told to stop (the flag, then a shutdown of the socket, which wakes the thread), then answers what
     /// is still queued.
     pub(super) fn run(mut self) {
-        let mut batch = Batch::default();
+        let (mut batch, mut notes) = (Batch::default(), Notes::default());
         let mut names = (0..BATCH).map(|_| Sought::default()).collect();
         while !self.stop.load(Ordering::Acquire) {
-            self.turn(&mut batch, &mut names, Wait::ForOne);
+            self.turn(&mut batch, &mut names, &mut notes, Wait::ForOne);
         }
         let deadline = Instant::now() + DRAIN;
-        while self.turn(&mut batch, &mut names, Wait::Not) && Instant::now() < deadline {}
+        while self.turn(&mut batch, &mut names, &mut notes, Wait::Not) && Instant::now() < deadline {}
     }
 
     /// One batch in and out; whether there was any.
-    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, wait: Wait) -> bool {
+    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, notes: &mut Notes, wait: Wait) -> bool {
         let before = batch.overflowed();
         let received = match batch.receive(self.socket.as_fd(), wait) {
             Ok(received) => received,
@@ -69,7 +73,14 @@ impl Worker {
             self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
         }
         let (serving, now) = (self.stage.load(), super::now());
-        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones);
+        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones, |note| {
+            if self.noted.is_some() {
+                notes.add(note());
+            }
+        });
+        if let Some(noted) = &mut self.noted {
+            notes.hand_to(&mut **noted);
+        }
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
@@ -94,6 +105,7 @@ fn answer(
     now: Timestamp,
     counters: &Counters,
     zones: &mut ZoneCounter,
+    mut note: impl FnMut(&dyn Fn() -> Note),
 ) -> usize {
     zones.begin(serving);
     let mut ahead = Ahead::of(serving);
@@ -107,8 +119,21 @@ fn answer(
     for (exchange, sought) in batch.exchanges().zip(names) {
         taken += 1;
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
+        // Behind an alias something else is sought.
+        let (name, name_len) = (sought.hash_above(0), sought.len());
         let length = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
         *exchange.answered = length.unwrap_or(0);
+        if let Some(length) = length {
+            let told = &exchange.out[..length];
+            note(&|| Note {
+                network: NotedNetwork::of(exchange.source.ip()),
+                name,
+                rtype: peek::question_type(exchange.packet).unwrap_or(RrType(0)),
+                ttl: peek::first_ttl(told, name_len).map(Ttl::from_wire),
+                generation: serving.generation,
+                at: now,
+            });
+        }
         counters.answered(Transport::Udp, exchange.packet, length.map(|length| &exchange.out[..length]));
     }
     taken

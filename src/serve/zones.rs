@@ -1,7 +1,7 @@
 //! How many queries each zone got, as each worker counts them.
 //!
-//! A worker counts by the numbers that zones have in what it answers from. Only when zones come or go, and these numbers
-//! change, does it take a lock, and start anew.
+//! A UDP worker counts by the numbers that zones have in what it answers from. Only when zones come or go, and these numbers
+//! change, does it take a lock, and start anew. Threads that share their numbers take it for each query.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,9 +22,11 @@ struct Counts {
     current: Arc<[AtomicU64]>,
     /// What was counted under other numbers.
     past: BTreeMap<Name, u64>,
+    /// Stands for the numbering.
+    directory: Option<Arc<Directory>>,
 }
 
-/// What the worker itself holds.
+/// What a UDP worker itself holds.
 #[derive(Debug)]
 pub(super) struct ZoneCounter {
     counts: Arc<ZoneCounts>,
@@ -46,7 +48,32 @@ impl ZoneCounts {
     }
 }
 
+impl ZoneCounts {
+    /// Counts a query for the zone of this number in `serving`; for several threads, and dearer than [`ZoneCounter::add`].
+    pub fn add(&self, serving: &Serving, zone: usize) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.begin(serving);
+        if let Some(count) = counts.current.get(zone) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+}
+
 impl Counts {
+    /// From here on zones have the numbers that they have in `serving`.
+    fn begin(&mut self, serving: &Serving) {
+        if self.directory.as_ref().is_some_and(|known| Arc::ptr_eq(known, serving.directory())) {
+            return;
+        }
+        let done: Vec<(Name, u64)> = self.now().map(|(name, count)| (name.clone(), count)).collect();
+        for (name, count) in done {
+            *self.past.entry(name).or_default() += count;
+        }
+        self.names = serving.zones().iter().map(|zone| zone.content.origin.clone()).collect();
+        self.current = serving.zones().iter().map(|_| AtomicU64::new(0)).collect();
+        self.directory = Some(Arc::clone(serving.directory()));
+    }
+
     fn now(&self) -> impl Iterator<Item = (&Name, u64)> {
         self.names.iter().zip(self.current.iter().map(|count| count.load(Relaxed))).filter(|(_, count)| *count > 0)
     }
@@ -64,12 +91,7 @@ impl ZoneCounter {
             return;
         }
         let mut counts = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let done: Vec<(Name, u64)> = counts.now().map(|(name, count)| (name.clone(), count)).collect();
-        for (name, count) in done {
-            *counts.past.entry(name).or_default() += count;
-        }
-        counts.names = serving.zones().iter().map(|zone| zone.content.origin.clone()).collect();
-        counts.current = serving.zones().iter().map(|_| AtomicU64::new(0)).collect();
+        counts.begin(serving);
         self.current = Arc::clone(&counts.current);
         self.directory = Some(Arc::clone(serving.directory()));
     }
@@ -109,13 +131,17 @@ mod tests {
         let second = both.without_zone(Name::absolute("a.example").unwrap().as_ref());
         let counts = Arc::new(ZoneCounts::default());
         let mut counter = ZoneCounter::new(Arc::clone(&counts));
+        let together = ZoneCounts::default();
         for (serving, zones) in [(&first, &[0, 0][..]), (&both, &[0, 1, 1]), (&second, &[0]), (&second, &[0, 9])] {
             counter.begin(serving);
             zones.iter().for_each(|zone| counter.add(*zone));
+            zones.iter().for_each(|zone| together.add(serving, *zone));
         }
-        let mut total = BTreeMap::from([(Name::absolute("a.example").unwrap(), 10)]);
-        counts.add_to(&mut total);
-        let total: Vec<_> = total.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
-        assert_eq!(total, [("a.example.".to_owned(), 13), ("b.example.".to_owned(), 4)]);
+        for counts in [&*counts, &together] {
+            let mut total = BTreeMap::from([(Name::absolute("a.example").unwrap(), 10)]);
+            counts.add_to(&mut total);
+            let total: Vec<_> = total.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+            assert_eq!(total, [("a.example.".to_owned(), 13), ("b.example.".to_owned(), 4)]);
+        }
     }
 }

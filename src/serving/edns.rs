@@ -98,9 +98,11 @@ impl<'p> Edns<'p> {
         self.option(code::COOKIE).map(|data| Cookie::read(data).ok_or(MalformedOption)).transpose()
     }
 
-    /// The client subnet, the first if there are several.
-    pub fn subnet(&self) -> Result<Option<Subnet<'p>>, MalformedOption> {
-        self.option(code::SUBNET).map(|data| Subnet::read(data).ok_or(MalformedOption)).transpose()
+    /// The client subnet, the first if there are several. Of whoever is not trusted it is neither used nor given back, nor
+    /// is it looked at (RFC 7871 §7.2.1, §11).
+    pub(super) fn subnet(&self, is_trusted: impl Fn() -> bool) -> Result<Option<Subnet<'p>>, MalformedOption> {
+        let data = self.option(code::SUBNET).filter(|_| is_trusted());
+        data.map(|data| Subnet::read(data).ok_or(MalformedOption)).transpose()
     }
 }
 
@@ -142,9 +144,8 @@ impl<'s> Opt<'s> {
         // Where others can read along there is nothing to hide by padding (RFC 7830 §6).
         let padded = asker.transport == Transport::Encrypted && edns.option(code::PADDING).is_some();
         let cookie = checked.map(|checked| checked.answer);
-        // Of whoever is not trusted the option is neither used nor given back (RFC 7871 §7.2.1, §11).
-        let trusted = settings.trusted_subnets.find(asker.source.to_canonical()) > 0;
-        let subnet = if trusted { edns.subnet()?.map(|subnet| (subnet, 0)) } else { None };
+        let subnet = edns.subnet(|| settings.trusted_subnets.find(asker.source.to_canonical()) > 0)?;
+        let subnet = subnet.map(|subnet| (subnet, 0));
         let opt = Opt { cookie, nsid, padded, subnet, ..Opt::plain(settings, edns) };
         Ok((opt, checked.map(|checked| checked.standing)))
     }

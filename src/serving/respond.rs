@@ -79,7 +79,13 @@ impl Serving {
         self.respond_to(packet, &mut sought, asker, out)
     }
 
-    /// The same where `sought` was [set](Sought::set) to the packet's octets behind the header already.
+    /// The number of the zone that the name is in which a packet asks for, if any.
+    pub fn zone_asked_for(&self, packet: &[u8]) -> Option<usize> {
+        let sought = Sought::read(self.key, packet.get(HEADER..)?)?;
+        self.directory.find_index(&self.zones, &sought, 0)
+    }
+
+    /// The same as [`Serving::respond`] where `sought` was [set](Sought::set) to the packet's octets behind the header already.
     pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<usize> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
@@ -203,12 +209,12 @@ impl<'q> Reply<'q> {
     }
 
     fn answer_chaos(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
-        let text = match chaos::answer(&self.serving.settings, question) {
+        let text = match chaos::answer(self.serving, question) {
             Ok(text) => text,
             Err(why) => return self.refuse(&Refusal(Rcode::REFUSED, Some(why)), out),
         };
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
-        let end = chaos::write(text, question.end, out);
+        let end = chaos::write(&text, question.end, out);
         // NSD and Knot don't call this authoritative, BIND does; no client is known to care.
         let heading = Heading { rcode: Rcode::NOERROR, authoritative: false };
         self.write_header(heading, false, [1, 0, 0], out);

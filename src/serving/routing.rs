@@ -126,7 +126,7 @@ impl Routing {
 
     /// The move under way for a region some of whose clients are at either side.
     pub fn split(&self, region: RegionId) -> Option<&Moving> {
-        self.moving(region).filter(|moving| moving.share.is_partial())
+        self.moving(region).filter(|moving| moving.share.is_split())
     }
 
     /// The site at one side of a region's move; where all clients are at one side, the site of that one.

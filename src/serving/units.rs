@@ -39,6 +39,21 @@ pub struct Units {
 }
 
 impl Units {
+    /// What proves, to somebody who has the key too, that we have it: in hexadecimal digits, for a text of their choice.
+    pub fn proof(&self, text: &[u8]) -> [u8; 16] {
+        const FRONT: &[u8] = b"understudy instance\0";
+        let mut octets = [0; FRONT.len() + 64];
+        let text = &text[..text.len().min(64)];
+        octets[..FRONT.len()].copy_from_slice(FRONT);
+        octets[FRONT.len()..][..text.len()].copy_from_slice(text);
+        let hash = SipHasher24::new_with_key(&self.key.0).hash(&octets[..FRONT.len() + text.len()]);
+        let mut digits = [0; 16];
+        for (at, digit) in digits.iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[(hash >> (60 - 4 * at)) as usize & 15];
+        }
+        digits
+    }
+
     /// With the networks that operators of resolvers ask from; where they lie in one another, the longer prefix wins.
     pub fn new(key: UnitKey, operators: &[Region]) -> Units {
         let mark = |operator: &Region| SipHasher24::new_with_key(&key.0).hash(operator.name.as_bytes());
@@ -113,7 +128,7 @@ mod tests {
         #[test]
         fn no_unit_goes_back(address: u128, v4: u32, key: [u8; 16], salt: u64, a in 0u16..=10_000, b in 0u16..=10_000) {
             let units = Units::new(UnitKey(key), &operators());
-            let share = |points| Share::from_basis_points(points).unwrap();
+            let share = |points| Share::new(points).unwrap();
             for client in [client(address.to_be_bytes()), client(v4.to_be_bytes())] {
                 let over = |share| units.has_moved(client, salt, share);
                 prop_assert!(!over(share(a.min(b))) || over(share(a.max(b))));
@@ -168,7 +183,7 @@ mod tests {
     /// Who is over in one move says nothing about another one, nor about another server's.
     #[test]
     fn moves_and_keys_are_independent() {
-        let half = Share::from_basis_points(5000).unwrap();
+        let half = Share::new(5000).unwrap();
         let over =
             |key, salt, n: u32| Units::new(UnitKey(key), &[]).has_moved(client((n << 8).to_be_bytes()), salt, half);
         for (key, salt) in [([1; 16], 2), ([2; 16], 1)] {

@@ -4,7 +4,7 @@ use super::content::{SiteContent, SiteId};
 use super::regions::RegionId;
 use super::routing::Side;
 use super::{Serving, ZoneServing};
-use crate::name::NameRef;
+use crate::name::{Name, NameRef};
 use crate::net::ClientNet;
 use crate::rr::RrType;
 use crate::snapshot::Snapshot;
@@ -56,9 +56,20 @@ impl Serving {
 impl<'s> View<'s> {
     /// What the client gets of the zone that holds the name.
     pub fn content_of(self, name: NameRef<'_>) -> Option<&'s SiteContent> {
-        let sought = Sought::new(self.serving.key, name);
-        let zone = self.serving.directory.find(&self.serving.zones, &sought, 0)?;
+        self.content_holding(&Sought::new(self.serving.key, name))
+    }
+
+    /// What the client gets of the zone that holds a name that is looked for.
+    pub fn content_holding(self, sought: &Sought) -> Option<&'s SiteContent> {
+        let zone = self.serving.directory.find(&self.serving.zones, sought, 0)?;
         Some(zone.content.site(self.site(zone)))
+    }
+
+    /// What everybody gets of the apex of the zone that holds the name, and of which names' addresses, where clients are
+    /// answered from several sites.
+    pub fn common_content_of(self, name: NameRef<'_>) -> Option<(&'s SiteContent, &'s [Name])> {
+        let sought = Sought::new(self.serving.key, name);
+        self.serving.directory.find(&self.serving.zones, &sought, 0)?.common_content()
     }
 
     /// The key of the hash over names.
@@ -80,7 +91,7 @@ impl<'s> View<'s> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn own_site(self, zone: &ZoneServing) -> SiteId {
         let routing = &zone.routing;
         match self.pick {

@@ -88,6 +88,11 @@ impl ZoneServing {
         is_common.then_some(apex.site)
     }
 
+    /// The content that `common_site` means, and the name servers whose addresses are told from there.
+    pub(super) fn common_content(&self) -> Option<(&SiteContent, &[Name])> {
+        self.apex.as_ref().map(|apex| (self.content.site(apex.site), &*apex.servers))
+    }
+
     /// What everybody is told of the apex, for a client that is answered from `own`.
     pub(super) fn apex_snapshot<'s>(&'s self, own: &'s Snapshot) -> &'s Snapshot {
         self.apex.as_ref().map_or(own, |apex| &self.content.site(apex.site).snapshot)

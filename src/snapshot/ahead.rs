@@ -1,32 +1,34 @@
 //! The first looks at memory that a lookup would wait for, to be taken for many names at once.
 
-use super::Snapshot;
 use super::emit::target_of;
 use super::node::Flags;
 use super::sought::Sought;
+use super::{OVER, Snapshot};
 use crate::name::{MAX_NAME, NameRef};
 use crate::rr::RrType;
 
 impl Snapshot {
     /// Looks at the table where a search for `hash` begins. What is returned has no meaning.
     pub(crate) fn touch_slot(&self, hash: u64) -> u32 {
-        self.table.touch(hash)
+        self.base.table.touch(hash) ^ self.over.as_ref().map_or(0, |over| over.table.touch(hash))
     }
 
     /// Looks at a node. What is returned has no meaning.
     pub(crate) fn touch_node(&self, node: u32) -> u8 {
-        self.arena.touch(node)
+        let (arena, at) = self.place(node);
+        arena.touch(at)
     }
 
     /// The node that the table has under this hash, whatever its name.
     pub(crate) fn node_under(&self, hash: u64) -> Option<u32> {
-        self.table.find(hash, |_| true)
+        let over = self.over.as_ref().and_then(|over| over.table.find(hash, |_| true));
+        over.map(|at| at | OVER).or_else(|| self.base.table.find(hash, |_| true))
     }
 
     /// What the lookup of a name goes on with after `node`, which stands `skip` labels above it: the hash of the target
     /// of an alias or of a wildcard; after no node that of the next name above.
     pub(crate) fn hash_after(&self, node: Option<u32>, sought: &Sought, skip: usize) -> Option<u64> {
-        let Some(node) = node.map(|at| self.arena.node(at)) else {
+        let Some(node) = node.map(|at| self.node_at(at)) else {
             // The origin is there, and needs no look.
             return (sought.label_count() > self.origin().label_count() + skip + 1)
                 .then(|| sought.hash_above(skip + 1));

@@ -27,12 +27,24 @@ pub struct End<'a> {
 }
 
 /// RRsets whose TTLs are lowered for as long as this is in force.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Capped {
     /// By where in memory the RRset lies.
     sets: HashMap<usize, Ttl>,
+    /// How many there may be. Beyond that the TTLs of all are lowered, which harms nobody.
+    most: usize,
+    all: Option<Ttl>,
     /// Keeps that memory what it is.
     snapshots: Vec<Arc<Snapshot>>,
+}
+
+/// How many RRsets are lowered one by one: some megabytes.
+const MOST: usize = 1 << 18;
+
+impl Default for Capped {
+    fn default() -> Capped {
+        Capped { sets: HashMap::default(), most: MOST, all: None, snapshots: Vec::new() }
+    }
 }
 
 impl Capped {
@@ -73,11 +85,21 @@ impl Capped {
 
     /// The TTL of an RRset: its own, or less.
     pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
-        self.sets.get(&set.place()).map_or(set.ttl(), |cap| set.ttl().min(*cap))
+        let cap = self.all.or_else(|| self.sets.get(&set.place()).copied());
+        cap.map_or(set.ttl(), |cap| set.ttl().min(cap))
     }
 
     fn lower(&mut self, set: WireSet<'_>, ttl: Ttl) {
-        self.sets.entry(set.place()).and_modify(|known| *known = ttl.min(*known)).or_insert(ttl);
+        let room = self.sets.len() < self.most;
+        match self.sets.get_mut(&set.place()) {
+            Some(known) => *known = ttl.min(*known),
+            None if room => drop(self.sets.insert(set.place(), ttl)),
+            None => {
+                let known = self.sets.drain().map(|(_, known)| known);
+                self.all = known.chain(self.all).chain([ttl]).min();
+                self.most = 0;
+            }
+        }
     }
 
     fn lower_all(&mut self, node: Node<'_>, ttl: Ttl) {
@@ -175,6 +197,55 @@ fn outermost(names: BTreeSet<NameRef<'_>>) -> BTreeSet<NameRef<'_>> {
 impl Snapshot {
     /// The node of an NSEC3 record: no lookup of names finds it.
     fn nsec3_node(&self, owner: NameRef<'_>) -> Option<Node<'_>> {
-        self.denial.nsec3_at(hash_of_owner(owner)?).map(|at| self.arena.node(at))
+        self.denial.nsec3_at(hash_of_owner(owner)?).map(|at| self.node_at(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Name;
+    use crate::snapshot::compile::Shape;
+    use crate::snapshot::sought::HashKey;
+    use crate::zone::reader::{Source, Sources, read};
+
+    struct NoSources;
+
+    impl Sources for NoSources {
+        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+            Err(path.into())
+        }
+    }
+
+    /// However much differs, what is kept of it is bounded: beyond that all TTLs are as low as the lowest.
+    #[test]
+    fn more_than_there_is_room_for_lowers_all() {
+        let site = |last: u8| {
+            let origin = Name::absolute("x.example").unwrap();
+            let hosts: String = (0..20).map(|n| format!("h{n} A 192.0.2.{last}\n")).collect();
+            let text = format!("$TTL 900\n@ SOA ns.else. h 1 1h 10m 2w 800\n@ NS ns.else.\nsame A 192.0.2.9\n{hosts}");
+            let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+            let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+            let zone = Zone::new(Some(&text), None).unwrap();
+            let shape = Shape { key: HashKey::new([7; 16]), negative_ttl: None, max_ttl: None };
+            let snapshot = Arc::new(Snapshot::compile(&zone, shape).unwrap());
+            (zone, snapshot)
+        };
+        let sites = [site(1), site(2)];
+        let ends = sites.each_ref().map(|(zone, snapshot)| End { zone, snapshot });
+        let ttl = |seconds| Ttl::new(seconds).unwrap();
+        // Twenty names and the negative SOA at each of two ends.
+        for (most, same) in [(1000, 900), (42, 900), (41, 30), (3, 30), (0, 30)] {
+            let mut capped = Capped { most, ..Capped::default() };
+            capped.lower_between(ends, ttl(30));
+            capped.lower_between(ends, ttl(60));
+            assert!(capped.sets.len() <= most);
+            for (name, expected) in [("h7.x.example", 30), ("same.x.example", same)] {
+                let sought = Sought::new(HashKey::new([7; 16]), Name::absolute(name).unwrap().as_ref());
+                let Found::Data(_, set) = ends[0].snapshot.lookup(&sought, RrType::A) else { panic!("{name}") };
+                assert_eq!(capped.ttl_of(set), ttl(expected), "{name}, {most}");
+            }
+            assert_eq!(capped.ttl_of(ends[1].snapshot.negative_soa()), ttl(30));
+        }
     }
 }

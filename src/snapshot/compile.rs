@@ -1,14 +1,16 @@
 //! From a zone's RRsets to its snapshot.
 
+use std::sync::Arc;
+
 use foldhash::{HashMap, HashSet};
 
-use super::Snapshot;
 use super::denial::{Denial, Hashed};
 use super::encode::{LINKED, signatures_over};
 use super::memory::{Memory, Usual};
 use super::node::{Arena, Flags, Link, SetParts};
 use super::sought::{HashKey, Sought};
 use super::table::Table;
+use super::{Layer, Snapshot};
 use crate::name::{MAX_NAME, Name, NameRef};
 use crate::rr::RrType;
 use crate::time::Ttl;
@@ -88,8 +90,9 @@ impl Snapshot {
         Ok(Snapshot {
             origin: compiler.origin,
             shape,
-            table: compiler.table,
-            arena: compiler.arena,
+            names: compiler.table.len(),
+            base: Arc::new(Layer { table: compiler.table, arena: compiler.arena }),
+            over: None,
             negative_soa,
             most_labels: compiler.most_labels,
             denial,

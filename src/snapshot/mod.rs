@@ -17,13 +17,16 @@ pub mod sought;
 
 mod ahead;
 mod encode;
+mod share;
 mod table;
+
+use std::sync::Arc;
 
 use crate::name::{Name, NameRef};
 use crate::serial::Serial;
 use compile::Shape;
 use denial::{Denial, Proof, Wildcard, nsec_at_or_before};
-use node::{Arena, Node, WireSet};
+use node::{Arena, Flags, Node, WireSet};
 use sought::{HashKey, Sought};
 use table::Table;
 
@@ -33,8 +36,11 @@ pub struct Snapshot {
     /// In lower case.
     origin: Name,
     shape: Shape,
-    table: Table,
-    arena: Arena,
+    base: Arc<Layer>,
+    /// What differs from the base, if that is another site's; what stands here goes first.
+    over: Option<Box<Layer>>,
+    /// How many names there are.
+    names: usize,
     /// The SOA RRset as it goes into negative answers: its TTL is the negative TTL.
     negative_soa: u32,
     /// How many labels the longest name in the table has: longer ones need not be looked for.
@@ -42,6 +48,27 @@ pub struct Snapshot {
     denial: Denial,
     /// The text's serial where it must be told as it is: it is signed.
     signed_serial: Option<Serial>,
+}
+
+/// Names and what they have, in memory.
+#[derive(Debug)]
+struct Layer {
+    table: Table,
+    arena: Arena,
+}
+
+/// Set in the place of what lies in the upper layer.
+const OVER: u32 = 1 << 30;
+
+impl Layer {
+    fn memory(&self) -> usize {
+        self.arena.len() + self.table.memory()
+    }
+
+    /// The node under this hash that `is_it` recognises by its name.
+    fn find(&self, hash: u64, is_it: impl Fn(&[u8]) -> bool) -> Option<Node<'_>> {
+        self.table.find(hash, |at| is_it(self.arena.node(at).name())).map(|at| self.arena.node(at))
+    }
 }
 
 impl Snapshot {
@@ -52,7 +79,7 @@ impl Snapshot {
 
     /// How many names there are, empty non-terminals included.
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.names
     }
 
     /// Whether there are none; never so for a zone with a SOA.
@@ -60,9 +87,9 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// How many octets of memory it takes.
+    /// How many octets of memory it takes that it does not share with another site's.
     pub fn memory(&self) -> usize {
-        self.arena.len() + self.table.memory()
+        self.over.as_ref().map_or_else(|| self.base.memory(), |over| over.memory())
     }
 
     /// What it was given beside its records.
@@ -77,7 +104,8 @@ impl Snapshot {
 
     /// The SOA RRset as it goes into negative answers.
     pub(crate) fn negative_soa(&self) -> WireSet<'_> {
-        self.arena.wire_set(self.negative_soa)
+        let (arena, at) = self.place(self.negative_soa);
+        arena.wire_set(at)
     }
 
     /// Whether the zone is signed, and proves what does not exist.
@@ -107,11 +135,11 @@ impl Snapshot {
         let place = match &self.denial {
             Denial::None => None,
             // Where a record of its own is wanted and there is none (an empty non-terminal), the one in front says so.
-            Denial::Nsec(chain) => nsec_at_or_before(chain, &self.arena, NameRef::trusted(name)),
+            Denial::Nsec(chain) => nsec_at_or_before(chain, &self.base.arena, NameRef::trusted(name)),
             Denial::Nsec3(hashed) if own => hashed.matching(name),
             Denial::Nsec3(hashed) => hashed.covering(name),
         };
-        Proof::of(self.arena.node(place?))
+        Proof::of(self.base.arena.node(place?))
     }
 
     /// Whether proofs are made of hashes.
@@ -121,7 +149,26 @@ impl Snapshot {
 
     /// The node that a link leads to.
     pub(crate) fn node_at(&self, place: u32) -> Node<'_> {
-        self.arena.node(place)
+        let (arena, at) = self.place(place);
+        arena.node(at)
+    }
+
+    /// The layer in which a place is.
+    fn place(&self, place: u32) -> (&Arena, u32) {
+        match &self.over {
+            Some(over) if place & OVER != 0 => (&over.arena, place & !OVER),
+            _ => (&self.base.arena, place),
+        }
+    }
+
+    /// The node under this hash that `is_it` recognises by its name. One that differs from the base's hides that.
+    fn find(&self, hash: u64, is_it: impl Fn(&[u8]) -> bool) -> Option<Node<'_>> {
+        if let Some(over) = &self.over
+            && let Some(node) = over.find(hash, &is_it)
+        {
+            return Some(node).filter(|node| !node.flags().has(Flags::GONE));
+        }
+        self.base.find(hash, is_it)
     }
 
     /// The node of the name that is `skip` labels shorter than `sought`.
@@ -129,20 +176,13 @@ impl Snapshot {
         if sought.label_count() - skip > self.most_labels {
             return None;
         }
-        self.table
-            .find(sought.hash_above(skip), |at| self.arena.node(at).name() == sought.wire_above(skip))
-            .map(|at| self.arena.node(at))
+        self.find(sought.hash_above(skip), |name| name == sought.wire_above(skip))
     }
 
     /// The wildcard child of the name that is `skip` labels shorter than `sought`.
     fn wildcard_above(&self, sought: &Sought, skip: usize) -> Option<Node<'_>> {
         let hash = self.shape.key.extend(sought.hash_above(skip), b"\x01*");
         let parent = sought.wire_above(skip);
-        self.table
-            .find(hash, |at| {
-                let name = self.arena.node(at).name();
-                name.strip_prefix(b"\x01*").is_some_and(|rest| rest == parent)
-            })
-            .map(|at| self.arena.node(at))
+        self.find(hash, |name| name.strip_prefix(b"\x01*").is_some_and(|rest| rest == parent))
     }
 }

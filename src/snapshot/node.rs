@@ -40,6 +40,9 @@ impl Flags {
     /// A child of it is a wildcard.
     pub const WILDCARD_CHILD: Flags = Flags(8);
 
+    /// There is no such name, though a layer below has one.
+    pub(super) const GONE: Flags = Flags(16);
+
     /// Whether all of `other` is set.
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -236,6 +239,11 @@ impl<'a> Node<'a> {
         })
     }
 
+    /// How many octets it takes with its RRsets.
+    pub(super) fn len(self) -> usize {
+        NODE_HEAD + self.name().len() + self.sets().map(WireSet::len).sum::<usize>()
+    }
+
     /// Its RRset of this type.
     pub fn set(self, rtype: RrType) -> Option<WireSet<'a>> {
         self.sets().find(|set| set.rtype() == rtype)
@@ -267,6 +275,15 @@ impl<'a> WireSet<'a> {
     fn len(self) -> usize {
         let more = if self.head[10] == 0 { 0 } else { MORE };
         SET_HEAD + more + self.pointers.len() + self.links.len() + self.body.len() + self.signatures.len()
+    }
+
+    /// Whether both go out alike; where their links lead is left out.
+    pub(super) fn same_records(self, other: WireSet<'_>) -> bool {
+        self.head == other.head
+            && self.signature_count == other.signature_count
+            && self.pointers == other.pointers
+            && self.body == other.body
+            && self.signatures == other.signatures
     }
 
     /// The type.

@@ -80,10 +80,11 @@ impl Sought {
 
     /// A name to look for.
     pub fn new(key: HashKey, name: NameRef<'_>) -> Sought {
-        match Sought::read(key, name.as_wire()) {
-            Some(sought) => sought,
-            None => unreachable!("a name is a name"),
+        let mut sought = Sought::default();
+        if !sought.set(key, name.as_wire()) {
+            unreachable!("a name is a name");
         }
+        sought
     }
 
     /// Looks for another name from here on; `false`, with the name undefined, if no uncompressed name stands there.

@@ -58,6 +58,11 @@ impl Table {
         self.slots[hash as usize & (self.slots.len() - 1)].node
     }
 
+    /// All nodes, in no order that means anything.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> {
+        self.slots.iter().map(|slot| slot.node).filter(|node| *node != 0)
+    }
+
     /// Adds a node that is not in the table yet.
     pub fn insert(&mut self, hash: u64, node: u32) {
         if (self.used + 1) * 3 > self.slots.len() * 2 {

@@ -15,6 +15,7 @@ use crate::name::Name;
 use crate::serial::Serial;
 use crate::time::Timestamp;
 
+pub use crate::failover::actor::Actor;
 pub use memory::MemoryJournal;
 pub use sqlite::SqliteJournal;
 
@@ -22,15 +23,6 @@ pub use sqlite::SqliteJournal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Sequence(pub u64);
-
-/// Who caused something.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Actor {
-    /// The user id of the process that asked; none for the daemon's own decisions.
-    pub uid: Option<u32>,
-    /// The user's name, or what in the daemon decided (`autopilot`).
-    pub name: String,
-}
 
 /// What is to be written in one transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,11 +106,24 @@ pub struct Row {
 
 /// Where entries are written before they take effect.
 pub trait Journal: Send {
+    /// Writes entries of one stream with their publications, all or nothing. On the disk, if there is one, when this
+    /// returns: the number of the last one. The first one names the entry that it was decided on; each other one was
+    /// decided on the one in front of it.
+    fn commit_all(&mut self, entries: &[Entry]) -> Result<Option<Sequence>, StoreError>;
+
     /// Writes an entry with its publications, all or nothing. On the disk, if there is one, when this returns.
-    fn commit(&mut self, entry: &Entry) -> Result<Sequence, StoreError>;
+    fn commit(&mut self, entry: &Entry) -> Result<Sequence, StoreError> {
+        Ok(self.commit_all(std::slice::from_ref(entry))?.unwrap_or(Sequence(0)))
+    }
 
     /// The last entries of a stream, newest first, at most so many.
     fn rows(&self, stream: &str, limit: u32) -> Result<Vec<Row>, StoreError>;
+
+    /// The entries of a stream behind `after`, oldest first, at most so many.
+    fn since(&self, stream: &str, after: Sequence, limit: u32) -> Result<Vec<Row>, StoreError>;
+
+    /// The last entry of each stream whose name begins so.
+    fn latest_of(&self, prefix: &str) -> Result<Vec<(String, Row)>, StoreError>;
 
     /// What each zone was last published as, in the order of the names in lower case.
     fn published(&self) -> Result<Vec<Published>, StoreError>;

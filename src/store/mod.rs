@@ -5,6 +5,7 @@
 //! transaction, and every fault of the database becomes a [`StoreError`] that names the file.
 
 pub mod audit;
+mod beginning;
 mod error;
 pub mod files;
 pub mod journal;
@@ -45,7 +46,10 @@ impl Store {
     pub fn open(dir: Option<&Path>) -> Result<Store, StoreError> {
         let Some(dir) = dir else {
             let connection = Connection::open_in_memory().map_err(StoreError::Sql)?;
-            return Store::of(connection, None, None);
+            let store = Store::of(connection, None, None)?;
+            // There is nothing that it could have lost.
+            store.initialise()?;
+            return Ok(store);
         };
         open::secure(dir)?;
         let lock = open::lock(dir)?;

@@ -9,7 +9,8 @@ use super::error::unreadable;
 const APPLICATION: i64 = 0x7553_6479;
 
 /// Each step leads from the schema version that is its index to the next one. Once released, a step stays as it is.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     -- The foreign keys are what keeps a text that something refers to: SQLite itself refuses to remove it.
     CREATE TABLE text (
         digest  BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
@@ -89,7 +90,17 @@ const STEPS: &[&str] = &["
         name    TEXT NOT NULL PRIMARY KEY,
         octets  BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    -- What is true of the state as a whole.
+    CREATE TABLE fact (
+        name   TEXT NOT NULL PRIMARY KEY,
+        value  TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- A state that was written to before is no first start.
+    INSERT INTO fact (name, value) SELECT 'beginning', 'older' WHERE EXISTS (SELECT 1 FROM journal);
+",
+];
 
 /// Sees that the database is whole and ours, sets how it is written, and brings its tables up to date.
 pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {

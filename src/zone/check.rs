@@ -3,13 +3,15 @@
 //!
 //! The severities follow the servers that operators know: what two of BIND, Knot and NSD refuse is an error. A file a
 //! subject: `apex` (SOA, NS and DS at the origin), `owners` (what may stand together), `cuts` (delegations and DNAMEs),
-//! `targets` (names in the data), `texts` (TXT and CAA), `denial` (NSEC3); `lay` is what they all ask about the zone.
+//! `targets` (names in the data), `texts` (TXT and CAA), `denial` (NSEC3), `signing` (other records of
+//! DNSSEC); `lay` is what they all ask about the zone.
 
 mod apex;
 mod cuts;
 mod denial;
 mod lay;
 mod owners;
+mod signing;
 mod targets;
 mod texts;
 
@@ -60,6 +62,7 @@ pub fn check(zone: &Zone, limits: &Limits) -> Vec<Diagnostic> {
     targets::check(&lay, &mut findings);
     texts::check(&lay, &mut findings);
     denial::check(&lay, &mut findings);
+    signing::check(&lay, &mut findings);
     findings.in_order()
 }
 

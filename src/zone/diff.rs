@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use crate::digest::Digest;
 use crate::name::Name;
 use crate::rr::RrType;
-use crate::zone::rrsets::{Rrset, Zone};
+use crate::time::Ttl;
+use crate::zone::rrsets::{Owner, Rrset, Zone};
 
 /// An RRset that is not the same in both zones; at least one side is there.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +30,8 @@ impl<'a> Difference<'a> {
 /// The differences in canonical order. A SOA that differs in nothing but its serial is none: the serial that is
 /// published is not the text's.
 pub fn diff<'a>(before: &'a Zone, after: &'a Zone) -> impl Iterator<Item = Difference<'a>> {
-    let mut old = before.rrsets().peekable();
-    let mut new = after.rrsets().peekable();
+    let mut old = before.owners_beside(after).flat_map(Owner::rrsets).peekable();
+    let mut new = after.owners_beside(before).flat_map(Owner::rrsets).peekable();
     std::iter::from_fn(move || {
         let order = match (old.peek(), new.peek()) {
             (None, None) => return None,
@@ -55,6 +56,8 @@ pub struct Differing {
     pub digest: Digest,
     /// How many there are.
     pub total: usize,
+    /// The greatest TTL among them, before and after.
+    pub ttls: [Ttl; 2],
     /// Owner and type of the first [`LISTED`] of them, in canonical order.
     pub first: Vec<(Name, RrType)>,
 }
@@ -62,9 +65,12 @@ pub struct Differing {
 impl Differing {
     /// Looks for all differences.
     pub fn of(before: &Zone, after: &Zone) -> Differing {
-        let (mut total, mut first) = (0, Vec::new());
+        let (mut total, mut ttls, mut first) = (0, [Ttl::ZERO; 2], Vec::new());
         let digests = diff(before, after).flat_map(|difference| {
             total += 1;
+            for (greatest, set) in ttls.iter_mut().zip([difference.before, difference.after]) {
+                *greatest = set.map_or(*greatest, |set| set.ttl.max(*greatest));
+            }
             if first.len() < LISTED {
                 let set = difference.either();
                 first.push((set.owner.to_name(), set.rtype));
@@ -73,7 +79,7 @@ impl Differing {
             digests.map(|digest| digest.map_or(Vec::new(), |digest| digest.as_bytes().to_vec()))
         });
         let digest = Digest::of_parts(digests);
-        Differing { digest, total, first }
+        Differing { digest, total, ttls, first }
     }
 
     /// How many are not listed.

@@ -13,12 +13,13 @@ use crate::zone::text::Record;
 ///
 /// Of two names the one with the lesser key comes first; the same key says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key([u64; 2]);
+pub(super) struct Key([u64; 2]);
 
 const KEY: usize = 16;
 
 impl Key {
-    fn of(name: NameRef<'_>, origin: NameRef<'_>) -> Key {
+    /// The key of a name at or below `origin`.
+    pub fn of(name: NameRef<'_>, origin: NameRef<'_>) -> Key {
         let wire = name.as_wire();
         let below = wire.len().saturating_sub(origin.len());
         let (mut starts, mut count, mut at) = ([0u8; 128], 0, 0);

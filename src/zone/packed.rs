@@ -147,6 +147,23 @@ impl Packed {
         Sets { octets, details }
     }
 
+    /// Whether it is known where the records stand.
+    pub fn has_details(&self) -> bool {
+        self.details.is_some()
+    }
+
+    /// Owner number `index` and its RRsets as they lie here.
+    pub fn entry(&self, index: usize) -> &[u8] {
+        let end = self.owners.get(index + 1).map_or(self.octets.len(), |next| *next as usize);
+        &self.octets[self.owners[index] as usize..end]
+    }
+
+    /// Adds an owner and its RRsets as they lie in another one, behind all others. They are not counted.
+    pub fn push_entry(&mut self, entry: &[u8]) {
+        self.owners.push(self.octets.len() as u32);
+        self.octets.extend_from_slice(entry);
+    }
+
     fn name_at(&self, at: u32) -> NameRef<'_> {
         let (len, rest) = (self.octets[at as usize], &self.octets[at as usize + 1..]);
         NameRef::trusted(&rest[..len as usize])

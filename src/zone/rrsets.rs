@@ -1,18 +1,21 @@
 //! A zone as sets of records in canonical order: what one site answers, before it is compiled.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::digest::Digest;
-use crate::name::{Name, NameRef};
+use crate::name::{MAX_NAME, Name, NameRef};
 use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::time::Ttl;
 use crate::zone::diagnostic::Place;
+use crate::zone::layers::Layers;
 use crate::zone::order::for_each_rrset;
 use crate::zone::outward::{Outward, outward};
 use crate::zone::overlay::Overlay;
 use crate::zone::packed::{Detail, Packed, Rdatas, Sets};
+use crate::zone::samples::Samples;
 use crate::zone::text::{Record, ZoneText};
 
 /// The RRsets of a zone at one site, sorted by owner in canonical order (RFC 4034 §6.1), then by type.
@@ -22,10 +25,11 @@ use crate::zone::text::{Record, ZoneText};
 #[derive(Clone, Debug)]
 pub struct Zone {
     origin: Name,
-    packed: Packed,
+    packed: Layers,
     files: Arc<[String]>,
     digest: OnceLock<Digest>,
     outward: OnceLock<Option<Vec<Outward>>>,
+    samples: OnceLock<Samples>,
 }
 
 /// The records of one owner and type.
@@ -58,9 +62,15 @@ impl<'a> Rrset<'a> {
 
     /// A digest of owner (case aside), type, TTL and data.
     pub fn digest(self) -> Digest {
-        let front = [&self.rtype.0.to_be_bytes()[..], &self.ttl.seconds().to_be_bytes()].concat();
-        let owner = self.owner.as_wire().to_ascii_lowercase();
-        Digest::of_parts([&owner[..], &front].into_iter().chain(self.rdatas()))
+        // A zone has millions of them: nothing is allocated.
+        let mut front = [0; 6];
+        front[..2].copy_from_slice(&self.rtype.0.to_be_bytes());
+        front[2..].copy_from_slice(&self.ttl.seconds().to_be_bytes());
+        let mut owner = [0; MAX_NAME];
+        let owner = &mut owner[..self.owner.len()];
+        owner.copy_from_slice(self.owner.as_wire());
+        owner.make_ascii_lowercase();
+        Digest::of_parts([owner, &front[..]].into_iter().chain(self.rdatas()))
     }
 
     /// Whether both are the same set with the same TTL and data; the case of the owner does not count.
@@ -88,14 +98,27 @@ impl Zone {
         let overlay = Overlay::new(common, site);
         let mut packed = Packed::with_details();
         for_each_rrset(origin.as_ref(), &overlay.picked(), |number| overlay.record(number), |set| packed.push(set));
-        let (files, digest, outward) = (overlay.files(), OnceLock::new(), OnceLock::new());
-        Some(Zone { origin: origin.clone(), packed, files, digest, outward })
+        let (files, digest, outward, samples) = (overlay.files(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Some(Zone { origin: origin.clone(), packed: Layers::of(packed), files, digest, outward, samples })
     }
 
     /// Forgets where in its files each record stands, and the TTLs that are not those of their sets: nobody wants to
     /// know them of a zone that was checked, and in a large one they take a fifth of its memory.
     pub fn settle(&mut self) {
         self.packed.settle();
+    }
+
+    /// Gives up what `other` has in memory, too, and uses that. Both have to have [settled](Zone::settle); a zone that
+    /// has little in common stays as it is.
+    pub fn share(&mut self, other: &Zone) {
+        if let Some(packed) = self.packed.sharing(&other.packed) {
+            self.packed = packed;
+        }
+    }
+
+    /// How many octets of memory it takes that no other zone shares.
+    pub fn own_octets(&self) -> usize {
+        self.packed.own_octets()
     }
 
     /// The zone's origin.
@@ -138,9 +161,20 @@ impl Zone {
         self.owners().flat_map(Owner::rrsets)
     }
 
+    /// The owners in order, but for those whose RRsets lie in memory where `other` has them from, too: these are the same
+    /// there.
+    pub fn owners_beside<'a>(&'a self, other: &Zone) -> impl Iterator<Item = Owner<'a>> {
+        self.packed.beside(&other.packed).into_iter().flatten().map(|index| self.owner_number(index))
+    }
+
     /// The RRsets of one owner after the other, each a non-empty run.
     pub fn owners(&self) -> impl ExactSizeIterator<Item = Owner<'_>> + Clone {
-        (0..self.packed.owner_count()).map(|index| self.owner_number(index))
+        self.owners_within(0..self.packed.owner_count())
+    }
+
+    /// The same of those owners alone that have these numbers, in order from 0.
+    pub fn owners_within(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = Owner<'_>> + Clone {
+        numbers.map(|index| self.owner_number(index))
     }
 
     /// The RRsets of `owner`, if it has any.
@@ -152,6 +186,19 @@ impl Zone {
     /// The RRset of `owner` and `rtype`, if there is one.
     pub fn rrset(&self, owner: NameRef<'_>, rtype: RrType) -> Option<Rrset<'_>> {
         self.owner(owner)?.rrset(rtype)
+    }
+
+    /// What `name` is in the zone.
+    pub fn standing(&self, name: NameRef<'_>) -> Standing<'_> {
+        let at = self.first_at_or_behind(name);
+        if at == self.packed.owner_count() {
+            return Standing::Nothing;
+        }
+        match self.owner_number(at) {
+            owner if owner.name == name => Standing::Owner(owner),
+            owner if owner.name.is_below(name) => Standing::Between,
+            _ => Standing::Nothing,
+        }
     }
 
     /// Whether `name` exists: it owns records, or a name below it does (RFC 4592 §2.2.2).
@@ -200,12 +247,16 @@ impl Zone {
 
     /// The RRsets of owner number `index` in order, from 0.
     pub(super) fn owner_number(&self, index: usize) -> Owner<'_> {
-        Owner { name: self.packed.name(index), sets: self.packed.sets(index) }
+        let (name, sets) = self.packed.owner(index);
+        Owner { name, sets }
     }
 
     /// The number of the first owner that is not in front of `name`.
     fn first_at_or_behind(&self, name: NameRef<'_>) -> usize {
-        let (mut low, mut high) = (0, self.packed.owner_count());
+        let samples = self
+            .samples
+            .get_or_init(|| Samples::of(self.packed.owner_count(), self.origin(), |index| self.packed.name(index)));
+        let Range { start: mut low, end: mut high } = samples.around(name, self.origin(), self.packed.owner_count());
         while low < high {
             let middle = low.midpoint(high);
             if self.packed.name(middle) < name {
@@ -216,6 +267,17 @@ impl Zone {
         }
         low
     }
+}
+
+/// What a name is in a zone.
+#[derive(Clone, Copy)]
+pub enum Standing<'a> {
+    /// It owns records.
+    Owner(Owner<'a>),
+    /// It owns none, but a name below it does.
+    Between,
+    /// It does not exist.
+    Nothing,
 }
 
 /// All RRsets of one owner.

@@ -87,6 +87,12 @@ const DIFFERENCES: &[(&str, &str, Verdict, &str)] = &[
     ("missing-glue", "Knot", Refuses, "the delegation resolves by its other servers"),
     ("delegation-to-no-address", "Knot", Refuses, "the delegation resolves by its other servers"),
     ("delegation-to-alias", "Knot", Refuses, "many resolvers follow the alias; the zone below is not ours to cut off"),
+    (
+        "ds-digest",
+        "Knot",
+        Refuses,
+        "validators pass such a DS record over; BIND and NSD serve it, and new digests come",
+    ),
     ("wildcard-ns", "BIND", Refuses, "RFC 4592 §4.2 leaves it undefined and does not forbid it; Knot and NSD serve it"),
     ("ds-at-origin", "BIND", Refuses, "a DS there is useless and harms nobody; Knot and NSD serve it"),
     ("ns1 DS", "BIND", Refuses, "BIND takes a DS record right behind glue for one at the top: an oddity of its reader"),

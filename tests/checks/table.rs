@@ -236,7 +236,7 @@ pub const ROWS: &[Row] = &[
         &[
             "a 300 A 192.0.2.9\na 600 AAAA 2001:db8::1",
             "a 300 A 192.0.2.9\na 300 A 192.0.2.8",
-            "a 300 RRSIG A 13 3 300 20300101000000 20200101000000 1 wiki.example. AAAA\na 600 RRSIG TXT 13 3 600 20300101000000 20200101000000 1 wiki.example. AAAA",
+            "a 300 A 192.0.2.9\na 600 TXT x\na 300 RRSIG A 13 3 300 20300101000000 20200101000000 1 wiki.example. AAAA\na 600 RRSIG TXT 13 3 600 20300101000000 20200101000000 1 wiki.example. AAAA",
         ],
     ),
     row(
@@ -474,7 +474,75 @@ pub const ROWS: &[Row] = &[
             "@ CAA 0 contactemail \"security@wiki.example\"",
         ],
     ),
-    row(Warning, "nsec3-iterations-not-0", &["@ NSEC3PARAM 1 0 {1|5|2500} {-|AABB}"], &["@ NSEC3PARAM 1 0 0 {-|AABB}"]),
-    row(Error, "nsec3-iterations", &["@ NSEC3PARAM 1 0 {2501|65535} -"], &["@ NSEC3PARAM 1 0 0 -"]),
+    // DNSSEC, signatures aside.
+    row(
+        Warning,
+        "nsec3-iterations-not-0",
+        &[
+            "@ NSEC3PARAM 1 0 <1|5|2500> -\nCK0POJMG874LJREF7EFN8430QVIT8BSM NSEC3 1 0 # - CK0POJMG874LJREF7EFN8430QVIT8BSM A",
+        ],
+        &[
+            "@ NSEC3PARAM 1 0 0 -\nCK0POJMG874LJREF7EFN8430QVIT8BSM NSEC3 1 {0|1} 0 - CK0POJMG874LJREF7EFN8430QVIT8BSM A",
+        ],
+    ),
+    row(
+        Error,
+        "nsec3-iterations",
+        &[
+            "@ NSEC3PARAM 1 0 <2501|65535> -\nCK0POJMG874LJREF7EFN8430QVIT8BSM NSEC3 1 0 # - CK0POJMG874LJREF7EFN8430QVIT8BSM A",
+        ],
+        &[],
+    ),
+    row(
+        Warning,
+        "nsec3param-without-chain",
+        &[
+            "@ NSEC3PARAM 1 0 0 -",
+            "@ NSEC3PARAM 1 0 0 -\nCK0POJMG874LJREF7EFN8430QVIT8BSM NSEC3 1 0 {1 -|0 AABB} CK0POJMG874LJREF7EFN8430QVIT8BSM A",
+        ],
+        &[],
+    ),
+    row(
+        Warning,
+        "nsec3-salt",
+        &[
+            "@ NSEC3PARAM 1 0 0 <AABB|00>\nCK0POJMG874LJREF7EFN8430QVIT8BSM NSEC3 1 0 0 # CK0POJMG874LJREF7EFN8430QVIT8BSM A",
+        ],
+        &[],
+    ),
+    row(
+        Warning,
+        "rrsig-covers-nothing",
+        &[
+            "a A 192.0.2.9\na RRSIG AAAA 13 3 300 20300101000000 20200101000000 1 wiki.example. AAAA",
+            "a RRSIG {A|NSEC} 13 3 300 20300101000000 20200101000000 1 wiki.example. AAAA",
+        ],
+        &["a A 192.0.2.9\na RRSIG A 13 3 300 20300101000000 20200101000000 1 wiki.example. AAAA"],
+    ),
+    row(
+        Warning,
+        "dnskey-without-sep",
+        &["@ DNSKEY {256|0} 3 15 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],
+        &[
+            "@ DNSKEY 257 3 15 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            "@ DNSKEY 257 3 15 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n@ DNSKEY 256 3 15 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE=",
+        ],
+    ),
+    row(
+        Warning,
+        "ds-digest",
+        &["a NS ns1\na DS 1 13 {3|5|9} 0000000000000000000000000000000000000000000000000000000000000000"],
+        &[
+            "a NS ns1\na DS 1 13 4 000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
+        ],
+    ),
+    row(
+        Warning,
+        "ds-sha1",
+        &["a NS ns1\na DS 1 13 1 0000000000000000000000000000000000000000"],
+        &[
+            "a NS ns1\na DS 1 13 1 0000000000000000000000000000000000000000\na DS 1 13 2 0000000000000000000000000000000000000000000000000000000000000000",
+        ],
+    ),
     row(Warning, "caa-flags", &["@ CAA {1|64|129|255} issue \"ca.example\""], &["@ CAA {0|128} issue \"ca.example\""]),
 ];

@@ -84,9 +84,9 @@ fn one_region_moves_alone() {
     // An edit of a site that this failover does not go to comes with a reload, not with it, and that is said.
     home.edit("pmtpa.zone", "198.0.2.1\n", "198.0.2.2\n");
     let report = home.expect(0, "failover a.example --to knams --region europe");
-    let loads = finding(&report, "zone.loads");
-    assert_eq!(loads["verdict"], "warn");
-    assert_eq!(items(loads), ["pmtpa: edited since it was loaded, not published: reload"]);
+    let edits = finding(&report, "zone.unrelated-edits");
+    assert_eq!(edits["verdict"], "warn");
+    assert_eq!(items(edits), ["pmtpa: edited since it was loaded, not published: reload"]);
     home.edit("common.zone", "note IN TXT one", "note IN TXXT one");
     let report = home.expect(3, "failover a.example --to pmtpa");
     assert_eq!(finding(&report, "zone.loads")["verdict"], "block");

@@ -5,7 +5,8 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use understudy::control::api::{FailoverOutcome, FailoverRequest, ReloadOutcome, ReloadRequest, Request, Response};
+use understudy::control::api::moves::{MoveKind, MoveOutcome, MoveRequest};
+use understudy::control::api::{ReloadOutcome, ReloadRequest, Request, Response};
 use understudy::control::client::call;
 use understudy::rr::RrType;
 
@@ -25,9 +26,11 @@ fn request(home: &Home, request: &Request) -> Response {
 }
 
 fn fail_over(home: &Home, to: &str) {
-    let order = FailoverRequest {
+    let order = MoveRequest {
+        kind: MoveKind::Failover,
+        steps: Vec::new(),
         zone: "a.example".into(),
-        to: to.into(),
+        to: Some(to.into()),
         from: None,
         region: None,
         dry_run: false,
@@ -35,8 +38,8 @@ fn fail_over(home: &Home, to: &str) {
         reason: None,
         overrides: Vec::new(),
     };
-    let Response::Failover(report) = request(home, &Request::Failover(order)) else { panic!("no failover") };
-    assert!(matches!(report.outcome, FailoverOutcome::Done { confirmed: true, .. }), "{report:?}");
+    let Response::Move(report) = request(home, &Request::Move(order)) else { panic!("no failover") };
+    assert!(matches!(report.outcome, MoveOutcome::Done { confirmed: true, .. }), "{report:?}");
 }
 
 /// Edits one RRset, and has it taken.

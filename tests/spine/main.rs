@@ -10,6 +10,7 @@ mod load;
 mod overrides;
 mod reload;
 mod serials;
+mod signed;
 mod start;
 mod state;
 

@@ -63,7 +63,7 @@ fn a_second_daemon_on_the_same_state_is_refused_and_the_first_goes_on() {
     home.expect(0, "failover a.example --to pmtpa");
     // Nor does one that wants the same port take queries away.
     let port = daemon.address.to_string();
-    let mut command = home.command(&["serve", "--state-dir", "other", "--listen", &port]);
+    let mut command = home.command(&["serve", "--init", "--state-dir", "other", "--listen", &port]);
     assert_ne!(command.output().unwrap().status.code(), Some(0));
     assert_eq!(daemon.data("www.a.example", RrType::A).len(), 1);
 }
@@ -144,7 +144,7 @@ fn a_group_may_be_let_in() {
 fn both_families_are_served() {
     let home = home();
     home.edit("understudy.toml", "['127.0.0.1:0']", "['[::1]:0']");
-    let daemon = match Daemon::try_start(home.command(&["serve"]), home.path("log")) {
+    let daemon = match Daemon::try_start(home.command(&["serve", "--init"]), home.path("log")) {
         Ok(daemon) => daemon,
         Err(log) => return assert!(log.contains("IPv6") || log.contains("No interface"), "{log}"),
     };

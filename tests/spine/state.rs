@@ -4,6 +4,9 @@ use std::process::Command;
 
 use understudy::rr::RrType;
 
+use understudy::store::Store;
+use understudy::store::journal::Journal as _;
+
 use crate::home;
 use crate::support::daemon::Daemon;
 
@@ -23,7 +26,7 @@ fn a_full_disk_publishes_nothing_and_room_again_is_enough() {
     let mut command = Command::new("unshare");
     command.current_dir(home.dir.path()).args(args).args(["sh", "-c"]);
     command.arg("mount -t tmpfs -o size=600k,mode=0700 none var && exec \"$@\"").arg("sh");
-    command.arg(env!("CARGO_BIN_EXE_understudy")).arg("serve");
+    command.arg(env!("CARGO_BIN_EXE_understudy")).args(["serve", "--init"]);
     let daemon = Daemon::start(command, home.path("log"));
     // Seen from outside of its mounts.
     let var = format!("/proc/{}/root{}", daemon.pid(), home.path("var").display());
@@ -70,4 +73,22 @@ fn a_state_directory_that_was_taken_away_publishes_nothing() {
     assert_eq!(home.expect(1, "reload")["zones"][0]["outcome"], "not_published");
     std::fs::rename(home.path("lock"), home.path("var/understudy.lock")).unwrap();
     home.expect(0, "failover a.example --to pmtpa");
+}
+
+/// A state directory that was named by mistake is another server's: it is not served from, and not written to.
+#[test]
+fn a_state_of_other_zones_is_refused_and_left_alone() {
+    let home = home();
+    home.serve();
+    let journaled = || {
+        let store = Store::open(Some(&home.path("var"))).unwrap();
+        (store.journal().published().unwrap(), store.journal().recent(9).unwrap().len())
+    };
+    let before = journaled();
+    home.edit("understudy.toml", "name = 'a.example'", "name = 'b.example'");
+    let refused = home.serve_in_vain();
+    assert!(format!("{refused:?}").contains("a.example"), "{refused:?}");
+    assert_eq!(journaled(), before);
+    home.edit("understudy.toml", "name = 'b.example'", "name = 'a.example'");
+    home.serve();
 }

@@ -66,7 +66,8 @@ impl Blast {
         panic!("the echo server lost queries in every round, so nothing can be said: {void:?}");
     }
 
-    fn round(&self, accept: &(impl Fn(usize, &[u8]) -> bool + Sync), during: impl FnOnce()) -> (Outcome, Outcome) {
+    /// One round, whether it counts or not: what became of the queries, and of those that the echo server got.
+    pub fn round(&self, accept: &(impl Fn(usize, &[u8]) -> bool + Sync), during: impl FnOnce()) -> (Outcome, Outcome) {
         let echo = Echo::start();
         let over = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -91,12 +91,12 @@ impl Home {
     }
 
     pub fn serve_with(&self, args: &[&str]) -> Daemon {
-        Daemon::start(self.command(&[&["serve"], args].concat()), self.path("log"))
+        Daemon::start(self.command(&[&["serve", "--init"], args].concat()), self.path("log"))
     }
 
     /// Runs `serve`, which has to end by itself.
     pub fn serve_in_vain(&self) -> Done {
-        let done = self.cli("serve");
+        let done = self.cli("serve --init");
         assert_ne!(done.code, 0, "{done:?}");
         done
     }

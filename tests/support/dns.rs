@@ -86,10 +86,15 @@ impl Client {
     }
 
     pub fn connect_to(self, server: SocketAddr) -> Client {
+        self.try_connect_to(server).unwrap()
+    }
+
+    /// None if the server has no room even to be connected to.
+    pub fn try_connect_to(self, server: SocketAddr) -> Option<Client> {
         use std::os::fd::AsRawFd;
-        connect(self.0.as_raw_fd(), &SockaddrStorage::from(server)).unwrap();
+        connect(self.0.as_raw_fd(), &SockaddrStorage::from(server)).ok()?;
         self.0.set_read_timeout(Some(PATIENCE)).unwrap();
-        self
+        Some(self)
     }
 
     pub fn ask(&mut self, query: &[u8]) -> io::Result<Vec<u8>> {

@@ -57,16 +57,36 @@ pub fn serve_with<'a>(
     candidate.verify(&[]).unwrap_or_else(|refused| panic!("{refused:#?}")).serving().clone()
 }
 
+/// The same of a master file that may be anything; none where it is not fit to be served.
+pub fn try_serve(origin: &Name, text: &[u8]) -> Option<(Arc<Zone>, Arc<Serving>)> {
+    let key = HashKey::new(*b"a key for tests.");
+    let content = try_content(key, origin, text).ok()?;
+    let zone = Arc::clone(&content.sites[0].zone);
+    let proposal = Proposal {
+        content: Arc::new(content),
+        routing: Routing::at(vec![SiteId(0)]),
+        loads: Finding::pass(id::LOADS, origin.as_ref(), "read without an error"),
+        restored: None,
+    };
+    let empty = Serving::empty(0, key, Settings::default(), Regions::default());
+    let verified = Candidate::new(Arc::new(empty), vec![proposal], Timestamp::default()).verify(&[]).ok()?;
+    Some((zone, Arc::clone(verified.serving())))
+}
+
 fn content(key: HashKey, origin: &Name, text: &str) -> Content {
-    let source = Source { path: format!("{origin}zone"), octets: text.as_bytes().into() };
+    try_content(key, origin, text.as_bytes()).unwrap_or_else(|why| panic!("{origin}: {why}"))
+}
+
+fn try_content(key: HashKey, origin: &Name, text: &[u8]) -> Result<Content, String> {
+    let source = Source { path: format!("{origin}zone"), octets: text.into() };
     let reading = reader::read(origin, source, &mut NoSources);
-    let text = reading.into_text().unwrap_or_else(|diagnostics| panic!("{origin}: {diagnostics:#?}"));
-    let zone = Zone::new(Some(&text), None).unwrap();
+    let text = reading.into_text().map_err(|diagnostics| format!("{diagnostics:#?}"))?;
+    let zone = Zone::new(Some(&text), None).ok_or("no zone")?;
     let shape = Shape { key, negative_ttl: None, max_ttl: None };
-    let snapshot = Snapshot::compile(&zone, shape).unwrap();
+    let snapshot = Snapshot::compile(&zone, shape).map_err(|why| format!("{why:?}"))?;
     let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, None)));
     let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures };
-    Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 }
+    Ok(Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 })
 }
 
 /// The answer to a query.

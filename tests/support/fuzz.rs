@@ -1,5 +1,5 @@
 //! Fuzz bodies: what must be true whatever octets come in. Stable tests run them over a corpus and seeded mutations of
-//! it; `examples/fuzz.rs` runs as many as wanted; a fuzzer may call them with what it makes up.
+//! it; `examples/fuzz.rs` runs as many as wanted; `fuzz/` has a fuzzer call them with what it makes up.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -12,11 +12,15 @@ use understudy::serving::respond::{Asker, Transport};
 use understudy::time::Timestamp;
 use understudy::zone::check::{Limits, check};
 use understudy::zone::reader::{self, Source, Sources};
-use understudy::zone::rrsets::Zone;
+use understudy::zone::rrsets::{Rrset, Zone};
 
 use super::generate::{self, Rng};
 use super::message;
 use super::sign::{METHODS, Signer};
+
+#[allow(dead_code, reason = "the good rows alone are wanted")]
+#[path = "../reader_bind/rows.rs"]
+mod rows;
 
 /// Nothing is included.
 struct NoSources;
@@ -27,15 +31,64 @@ impl Sources for NoSources {
     }
 }
 
+/// The zone that texts are read as, where they do not name another one.
+pub fn origin() -> Name {
+    Name::absolute("fuzz.test.").unwrap()
+}
+
 /// Zone text in: it is read to an end, and checked to an end where there is a zone.
 pub fn zone_text(octets: &[u8]) {
-    let origin = Name::absolute("fuzz.test.").unwrap();
+    let origin = origin();
     let reading = reader::read(&origin, Source { path: "fuzz".into(), octets: octets.into() }, &mut NoSources);
     if let Ok(text) = reading.into_text()
         && let Some(zone) = Zone::new(Some(&text), None)
     {
         let _ = check(&zone, &Limits::default());
     }
+}
+
+/// How many names of a zone are asked about.
+const MOST_NAMES: usize = 64;
+
+/// Zone text in, answers out: where it can be served, whatever is asked about its names is answered as [`packet`] wants.
+pub fn served_text(octets: &[u8], out: &mut [u8]) -> Result<(), String> {
+    const TYPES: [RrType; 5] = [RrType::A, RrType::ANY, RrType::DS, RrType::NSEC, RrType::TXT];
+    let origin = origin();
+    let Some((zone, serving)) = super::engine::try_serve(&origin, octets) else { return Ok(()) };
+    // Data that is taken from a zone as it stands, and that readers of its type refuse, is no fault of the answer.
+    let plain = |set: Rrset<'_>| set.rdatas().all(|rdata| is_taken(&plain_answer(set, rdata)));
+    if !zone.rrsets().all(plain) {
+        return Ok(());
+    }
+    let mut asked = None;
+    let owners = zone.rrsets().filter(|set| asked.replace(set.owner) != Some(set.owner)).take(MOST_NAMES);
+    for set in owners {
+        for name in [set.owner.to_name()].into_iter().chain(set.owner.child(b"nx").ok()) {
+            for (number, qtype) in TYPES.into_iter().chain([set.rtype]).enumerate() {
+                let payload = [None, Some(512), Some(4096)][number % 3];
+                let mut query = message::query(7, name.as_ref(), qtype, false, payload);
+                if payload.is_some() {
+                    let flags = query.len() - 4;
+                    query[flags] |= 0x80;
+                }
+                packet(&serving, &query, out).map_err(|why| format!("{name} {qtype}: {why}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A message with one record of a zone, nothing in it compressed.
+fn plain_answer(set: Rrset<'_>, rdata: &[u8]) -> Vec<u8> {
+    let mut octets = vec![0, 7, 0x84, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    octets.extend_from_slice(set.owner.as_wire());
+    octets.extend([set.rtype.0, 1, 0, 300, rdata.len() as u16].map(u16::to_be_bytes).as_flattened());
+    octets.extend_from_slice(rdata);
+    octets
+}
+
+fn is_taken(octets: &[u8]) -> bool {
+    message::read(octets).is_ok() && HickoryMessage::from_vec(octets).is_ok()
 }
 
 /// A packet in, over each transport: an answer, if there is one, is a message that a strict reader takes, to this very
@@ -122,7 +175,7 @@ impl Corpus {
             }
         }
         packets.extend(odd_packets(zones[0].origin.as_ref()));
-        let texts = zones.iter().map(|zone| zone.text.clone().into_bytes()).collect();
+        let texts = zone_texts(&zones);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
         let all = zones.iter().zip(&served).map(|(zone, text)| (&zone.origin, &**text));
         Corpus { serving: super::engine::serve_at(all, Timestamp(now as i64)), packets, texts }
@@ -135,13 +188,34 @@ impl Corpus {
         octets
     }
 
-    /// A zone text of the corpus, changed in some places.
+    /// A zone text of the corpus, changed in some lines, or in some places and then seldom fit to be served.
     pub fn mutated_text(&self, rng: &mut Rng) -> Vec<u8> {
         let mut octets = rng.pick(&self.texts).clone();
-        octets.truncate(2048);
+        if rng.chance(50) {
+            return mutate_lines(rng, &octets, &self.texts);
+        }
         mutate(rng, &mut octets, &self.texts);
         octets
     }
+}
+
+/// Zone texts with all that zones are made of: delegations, wildcards and aliases, and every type in every form.
+fn zone_texts(zones: &[generate::Zone]) -> Vec<Vec<u8>> {
+    const ODD: &str = include_str!("odd.zone");
+    const APEX: &str = "$TTL 300\n@ SOA ns1 h 1 3600 900 604800 300\n@ NS ns1\nns1 A 192.0.2.1\n";
+    let origin = origin().to_string();
+    let generated = zones.iter().map(|zone| {
+        let text = zone.text.replace(&zone.origin.to_string(), &origin);
+        // Short ones are changed in more of their parts.
+        let end = text.char_indices().rfind(|(at, c)| *c == '\n' && *at < 2048).map_or(0, |(at, _)| at + 1);
+        text[..end].to_owned()
+    });
+    let rows = rows::GOOD.chunks(4).enumerate().map(|(chunk, rows)| {
+        let lines = rows.iter().enumerate().map(|(number, row)| format!("r{chunk}-{number} {row}\n"));
+        APEX.to_owned() + &lines.collect::<String>()
+    });
+    let odd = ODD.replace("@ORIGIN@", &origin).replace("@SIGNED@", &format!("1 13 2 {}", "AB".repeat(32)));
+    generated.chain(rows).chain([odd]).map(String::into_bytes).collect()
 }
 
 /// Packets that no client sends by accident.
@@ -194,4 +268,27 @@ pub fn mutate(rng: &mut Rng, octets: &mut Vec<u8>, others: &[Vec<u8>]) {
             }
         }
     }
+}
+
+/// Changes some lines: gone, twice, elsewhere, from other texts, or with another's owner.
+fn mutate_lines(rng: &mut Rng, octets: &[u8], others: &[Vec<u8>]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = octets.split_inclusive(|octet| *octet == b'\n').map(<[u8]>::to_vec).collect();
+    for _ in 0..1 + rng.below(6) {
+        let (at, to) = (rng.below(lines.len()), rng.below(lines.len()));
+        match rng.below(5) {
+            0 if lines.len() > 1 => drop(lines.remove(at)),
+            1 => lines.insert(to, lines[at].clone()),
+            2 => lines.swap(at, to),
+            3 => {
+                let owner = |line: &[u8]| line.iter().take_while(|octet| **octet != b' ').copied().collect::<Vec<_>>();
+                let data = lines[to][owner(&lines[to]).len()..].to_vec();
+                lines[to] = [owner(&lines[at]), data].concat();
+            }
+            _ => {
+                let other: Vec<&[u8]> = rng.pick(others).split_inclusive(|octet| *octet == b'\n').collect();
+                lines.insert(at, rng.pick(&other).to_vec());
+            }
+        }
+    }
+    lines.concat()
 }

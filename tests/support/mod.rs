@@ -17,4 +17,5 @@ pub mod message;
 pub mod mix;
 pub mod resolver;
 pub mod sign;
+pub mod sites;
 pub mod stream;

@@ -3,9 +3,10 @@
 
 pub(super) mod check;
 pub(super) mod dig;
-mod failover;
 mod finding;
+mod moves;
 mod reload;
+pub(super) mod run;
 mod status;
 
 use crate::cli::Exit;

@@ -40,6 +40,14 @@ impl Report for ReloadReport {
                         text += &indented(diagnostic, "  ");
                     }
                 }
+                ReloadOutcome::Queued { touched } => {
+                    let _ = writeln!(
+                        text,
+                        "{name}: waits for the end of a move under way, since it touches what that moves; what was served \
+                         before is served on"
+                    );
+                    touched.iter().for_each(|set| text += &format!("  {set}\n"));
+                }
                 ReloadOutcome::NotPublished { why } => {
                     let _ = writeln!(text, "{name}: could not be published; what was served before is served on");
                     text += &indented(why, "  ");
@@ -57,6 +65,8 @@ impl Report for ReloadReport {
         let any = |test: fn(&ReloadOutcome) -> bool| self.zones.iter().any(|zone| test(&zone.outcome));
         if any(|outcome| matches!(outcome, ReloadOutcome::KeptLastGood { .. } | ReloadOutcome::NotPublished { .. })) {
             Exit::Error
+        } else if any(|outcome| matches!(outcome, ReloadOutcome::Queued { .. })) {
+            Exit::Held
         } else if any(|outcome| matches!(outcome, ReloadOutcome::Refused { .. })) {
             Exit::Blocked
         } else {

@@ -6,7 +6,6 @@ use super::{Report, indented};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::{ContentStatus, LastAct, Route, StatusReport, ZoneStatus};
-use crate::time::Timestamp;
 
 /// How wide the table is where names allow.
 const WIDTH: usize = 80;
@@ -24,11 +23,16 @@ impl Report for StatusReport {
             self.generation
         );
         text += &wrapped("listening on", &listeners, ",");
-        let acts = [("reload", &self.last_reload, "taken over"), ("failover", &self.last_failover, "done")];
+        if !self.encrypted.is_empty() {
+            let encrypted =
+                self.encrypted.iter().map(|listener| format!("{} {}", listener.transport, listener.address));
+            text += &wrapped("encrypted on", &encrypted.collect::<Vec<_>>(), ",");
+        }
+        let acts = [("reload", &self.last_reload, "taken over"), ("move", &self.last_failover, "done")];
         for (act, last, done) in acts {
             if let Some(LastAct { at, ok, summary }) = last {
                 let not = if *ok { "" } else { "NOT " };
-                let _ = writeln!(text, "last {act} {}, {not}{done}: {summary}", moment(*at));
+                let _ = writeln!(text, "last {act} {}, {not}{done}: {summary}", at);
             }
         }
         let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());
@@ -36,7 +40,11 @@ impl Report for StatusReport {
         let _ =
             writeln!(text, "\n{:<width$}  {:>10}  {:>6}  {:<12}  ANSWERED FROM", "ZONE", "SERIAL", "EPOCH", "FILES");
         self.zones.iter().for_each(|zone| text += &row(zone, width));
+        self.zones.iter().for_each(|zone| text += &under_way(zone));
         self.zones.iter().for_each(|zone| text += &trouble(zone));
+        if let Some(caution) = &self.caution {
+            let _ = writeln!(text, "\nCAUTION: {caution}");
+        }
         text
     }
 
@@ -57,6 +65,7 @@ fn row(zone: &ZoneStatus, width: usize) -> String {
         ContentStatus::Loaded => "loaded",
         ContentStatus::LastGood { .. } => "LAST GOOD",
         ContentStatus::RefusedEdit { .. } => "REFUSED EDIT",
+        ContentStatus::QueuedEdit { .. } => "QUEUED",
         ContentStatus::Broken { .. } => "BROKEN",
     };
     let front = format!("{name:<width$}  {serial:>10}  {:>6}  {files:<12} ", zone.epoch);
@@ -97,6 +106,23 @@ fn wrapped(front: &str, words: &[String], separator: &str) -> String {
     text
 }
 
+/// The moves of a zone, what is known of its sites where it is worth a word, and what caches may hold.
+fn under_way(zone: &ZoneStatus) -> String {
+    let mut lines: Vec<String> = zone.moves.iter().map(super::run::progress).collect();
+    if let Some(until) = zone.old_until {
+        lines.push(format!("caches may hold answers that are not given any more until {}", until));
+    }
+    for site in zone.sites.iter().filter(|site| site.health == "down" || site.forced.is_some()) {
+        let forced = site.forced.as_ref().map(|forced| format!(", held so by {forced}; measured: {}", site.measured));
+        lines.push(format!("site {} is {}{}", site.site, site.health, forced.unwrap_or_default()));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
+}
+
 fn trouble(zone: &ZoneStatus) -> String {
     let (what, diagnostics) = match &zone.content {
         ContentStatus::Loaded => return String::new(),
@@ -105,6 +131,9 @@ fn trouble(zone: &ZoneStatus) -> String {
         }
         ContentStatus::RefusedEdit { diagnostics } => {
             ("a gate refused its files as they are; what was served before is served", diagnostics)
+        }
+        ContentStatus::QueuedEdit { diagnostics } => {
+            ("edits of these RRsets wait for the end of a move; what was served before is served", diagnostics)
         }
         ContentStatus::Broken { diagnostics } => {
             ("its files can't be served, and nothing was before: queries for it fail", diagnostics)
@@ -120,13 +149,5 @@ fn uptime(seconds: u64) -> String {
         60..3600 => format!("{} min", seconds / 60),
         3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
-    }
-}
-
-/// A point in time as operators read it, in UTC.
-fn moment(at: Timestamp) -> String {
-    match jiff::Timestamp::from_second(at.seconds()) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        Err(_) => format!("{} s after 1970", at.seconds()),
     }
 }

@@ -46,24 +46,25 @@ impl Numbers {
         choices.iter().map(|lines| format!("{}\n", lines[self.below(lines.len())])).collect()
     }
 
-    fn zone(&mut self, origin: &str, choices: &[&[&str]]) -> Proposal {
+    fn zone(&mut self, origin: &str, choices: &[&[&str]], policy: usize) -> Proposal {
         let (one, other) = (self.text(choices), self.text(choices));
         let other = if self.below(4) == 0 { one.clone() } else { other };
-        let may_vanish: &[&str] = [&[][..], &["a.x.example"], &["*.x.example"], &["v.z.example"]][self.below(4)];
+        let may_vanish: &[&str] = [&[][..], &["a.x.example"], &["*.x.example"], &["v.z.example"]][policy % 4];
         let routed = [[0, 0], [0, 1], [1, 0]][self.below(3)];
         zone(origin, &[("a", &one), ("b", &other)], &routed, may_vanish)
     }
 
-    fn world(&mut self) -> Arc<Serving> {
-        let mut zones = vec![self.zone("x.example", X)];
-        if self.below(3) > 0 {
-            zones.push(self.zone("z.example", Z));
+    /// A world with these policies for its zones. Often it has the zone that moves in common with others.
+    fn world(&mut self, policies: [usize; 2], others: &mut Numbers) -> Arc<Serving> {
+        let mut zones = vec![self.zone("x.example", X, policies[0])];
+        if others.below(3) > 0 {
+            zones.push(others.zone("z.example", Z, policies[1]));
         }
-        if self.below(2) > 0 {
-            zones.push(self.zone("c.x.example", C));
+        if others.below(2) > 0 {
+            zones.push(others.zone("c.x.example", C, policies[1]));
         }
-        if self.below(3) == 0 {
-            zones.push(self.zone("example", &[&["", "c.x A 192.0.2.1", "x NS ns.x"]]));
+        if others.below(3) == 0 {
+            zones.push(others.zone("example", &[&["", "c.x A 192.0.2.1", "x NS ns.x"]], policies[1]));
         }
         served(zones)
     }
@@ -83,13 +84,16 @@ fn candidate(before: &Arc<Serving>, routed: [u16; 2]) -> Candidate {
 fn verdicts_are_the_same_with_what_was_found_out_in_any_other_world() {
     let (mut numbers, mut memo) = (Numbers(4), Memo::default());
     let (mut recalled, mut stopped) = (0, 0);
-    for _ in 0..600 {
-        let world = numbers.world();
+    for number in 0..400 {
+        // What is at random in a zone is so four times, under other policies and with other zones beside it.
+        let mut own = Numbers(number / 4);
+        let policies = [numbers.below(4), numbers.below(4)];
+        let world = own.world(policies, &mut numbers);
         for routed in [[0, 0], [1, 1], [0, 1], [1, 0]] {
             let plain = candidate(&world, routed);
             let remembering = candidate(&world, routed).remembering(Arc::new(memo.clone()));
             assert_eq!(remembering.judge(), plain.judge());
-            assert_eq!(remembering.digest(), plain.digest());
+            assert_eq!(remembering.digest(1), plain.digest(1));
             assert_eq!(remembering.differing(), plain.differing());
             stopped += usize::from(plain.judge().iter().any(|finding| finding.verdict != Verdict::Pass));
             let learnt = remembering.learn();
@@ -99,18 +103,18 @@ fn verdicts_are_the_same_with_what_was_found_out_in_any_other_world() {
         }
     }
     // Worlds that differ in nothing that matters to a finding do share it, and not all is well everywhere.
-    assert!(recalled > 1000 && memo.len() > 2000 && stopped > 500, "{recalled} {} {stopped}", memo.len());
+    assert!(recalled > 1000 && memo.len() > 1000 && stopped > 300, "{recalled} {} {stopped}", memo.len());
 }
 
 #[test]
 fn what_was_learnt_is_all_that_is_asked() {
     let mut numbers = Numbers(9);
     for _ in 0..100 {
-        let world = numbers.world();
+        let world = Numbers(numbers.0).world([0, 0], &mut numbers);
         let learnt = candidate(&world, [1, 1]).learn();
         let again = candidate(&world, [1, 1]).remembering(Arc::new(learnt.clone()));
         again.judge();
-        again.digest();
+        again.digest(1);
         assert_eq!(again.learn().len(), learnt.len());
     }
 }

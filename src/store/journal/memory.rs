@@ -27,33 +27,45 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn commit(&mut self, entry: &Entry) -> Result<Sequence, StoreError> {
-        entry.check_stream(self.streams.get(&entry.stream).and_then(|rows| Some(rows.last()?.sequence)))?;
+    fn commit_all(&mut self, entries: &[Entry]) -> Result<Option<Sequence>, StoreError> {
+        let Some(first) = entries.first() else { return Ok(None) };
+        first.check_stream(self.streams.get(&first.stream).and_then(|rows| Some(rows.last()?.sequence)))?;
         let mut zones = self.zones.clone();
-        for publication in &entry.publications {
+        for publication in entries.iter().flat_map(|entry| &entry.publications) {
             let key = zone_key(publication.zone.as_ref());
             let published = publication.onto(zones.get(&key))?;
             zones.insert(key, published);
         }
         self.zones = zones;
-        self.sequence += 1;
-        let sequence = Sequence(self.sequence);
-        self.streams.entry(entry.stream.clone()).or_default().push(Row {
-            sequence,
-            at: entry.at,
-            actor: entry.actor.clone(),
-            reason: entry.reason.clone(),
-            event: entry.event.clone(),
-            state: entry.state.clone(),
-            effects: entry.effects.clone(),
-            generation: entry.generation,
-        });
-        Ok(sequence)
+        for entry in entries {
+            self.sequence += 1;
+            self.streams.entry(entry.stream.clone()).or_default().push(Row {
+                sequence: Sequence(self.sequence),
+                at: entry.at,
+                actor: entry.actor.clone(),
+                reason: entry.reason.clone(),
+                event: entry.event.clone(),
+                state: entry.state.clone(),
+                effects: entry.effects.clone(),
+                generation: entry.generation,
+            });
+        }
+        Ok(Some(Sequence(self.sequence)))
     }
 
     fn rows(&self, stream: &str, limit: u32) -> Result<Vec<Row>, StoreError> {
         let rows = self.streams.get(stream).map(Vec::as_slice).unwrap_or_default();
         Ok(rows.iter().rev().take(limit as usize).cloned().collect())
+    }
+
+    fn since(&self, stream: &str, after: Sequence, limit: u32) -> Result<Vec<Row>, StoreError> {
+        let rows = self.streams.get(stream).map(Vec::as_slice).unwrap_or_default();
+        Ok(rows.iter().filter(|row| row.sequence.0 > after.0).take(limit as usize).cloned().collect())
+    }
+
+    fn latest_of(&self, prefix: &str) -> Result<Vec<(String, Row)>, StoreError> {
+        let streams = self.streams.iter().filter(|(stream, _)| stream.starts_with(prefix));
+        Ok(streams.filter_map(|(stream, rows)| Some((stream.clone(), rows.last()?.clone()))).collect())
     }
 
     fn published(&self) -> Result<Vec<Published>, StoreError> {

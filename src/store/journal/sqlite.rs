@@ -24,26 +24,50 @@ impl Store {
 }
 
 impl Journal for SqliteJournal {
-    fn commit(&mut self, entry: &Entry) -> Result<Sequence, StoreError> {
+    fn commit_all(&mut self, entries: &[Entry]) -> Result<Option<Sequence>, StoreError> {
+        let Some(first) = entries.first() else { return Ok(None) };
         self.0.write(|tx| {
             let last: Option<u64> = tx
                 .prepare_cached("SELECT max(sequence) FROM journal WHERE stream = ?1")?
-                .query_row([&entry.stream], |row| row.get(0))?;
-            entry.check_stream(last.map(Sequence))?;
-            for publication in &entry.publications {
-                publish(tx, publication)?;
+                .query_row([&first.stream], |row| row.get(0))?;
+            first.check_stream(last.map(Sequence))?;
+            let mut written = None;
+            for entry in entries {
+                for publication in &entry.publications {
+                    publish(tx, publication)?;
+                }
+                written = Some(append(tx, entry)?);
             }
-            append(tx, entry)
+            Ok(written)
         })
     }
 
     fn rows(&self, stream: &str, limit: u32) -> Result<Vec<Row>, StoreError> {
         self.0.read(|tx| {
-            let mut rows = tx.prepare_cached(
-                "SELECT sequence, at, uid, actor, reason, event, state, effects, generation FROM journal
-                 WHERE stream = ?1 ORDER BY sequence DESC LIMIT ?2",
-            )?;
+            let mut rows = tx.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM journal WHERE stream = ?1 ORDER BY sequence DESC LIMIT ?2"
+            ))?;
             Ok(rows.query_map(params![stream, limit], row)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn since(&self, stream: &str, after: Sequence, limit: u32) -> Result<Vec<Row>, StoreError> {
+        self.0.read(|tx| {
+            let mut rows = tx.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM journal WHERE stream = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+            ))?;
+            Ok(rows.query_map(params![stream, after.0, limit], row)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn latest_of(&self, prefix: &str) -> Result<Vec<(String, Row)>, StoreError> {
+        self.0.read(|tx| {
+            let mut rows = tx.prepare(&format!(
+                "SELECT {COLUMNS}, stream FROM journal WHERE sequence IN
+                 (SELECT max(sequence) FROM journal WHERE substr(stream, 1, length(?1)) = ?1 GROUP BY stream)"
+            ))?;
+            let rows = rows.query_map([prefix], |columns| Ok((columns.get(9)?, row(columns)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 
@@ -55,6 +79,20 @@ impl Journal for SqliteJournal {
     }
 }
 
+impl SqliteJournal {
+    /// The last entries of all streams, newest first, at most so many, each with its stream.
+    pub fn recent(&self, limit: u32) -> Result<Vec<(String, Row)>, StoreError> {
+        self.0.read(|tx| {
+            let mut rows =
+                tx.prepare(&format!("SELECT {COLUMNS}, stream FROM journal ORDER BY sequence DESC LIMIT ?1"))?;
+            let rows = rows.query_map([limit], |columns| Ok((columns.get(9)?, row(columns)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// What a row is read from, in the order in which [`row`] takes it.
+const COLUMNS: &str = "sequence, at, uid, actor, reason, event, state, effects, generation";
 const SELECT_ZONE: &str = "SELECT name, generation, serial, routing, live, previous FROM zone";
 
 fn append(tx: &Transaction<'_>, entry: &Entry) -> Result<Sequence, StoreError> {

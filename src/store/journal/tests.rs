@@ -202,3 +202,25 @@ fn texts_that_are_not_kept_are_not_published() {
     }
     assert_eq!(journal.latest("wiki.example").unwrap(), None);
 }
+
+#[test]
+fn steps_that_belong_together_are_written_together() {
+    on_each(|journal, [one, two]| {
+        let step = |publications| entry(None, publications);
+        let good =
+            [step(vec![]), step(vec![publication(None, 1, 1, one)]), step(vec![publication(Some(1), 2, 1, two)])];
+        let last = journal.commit_all(&good).unwrap().unwrap();
+        assert_eq!(last, Sequence(3));
+        // The last one was overtaken: nothing of the three is written.
+        let overtaken = [entry(Some(last), vec![]), step(vec![]), step(vec![publication(Some(1), 3, 1, one)])];
+        assert!(journal.commit_all(&overtaken).is_err());
+        let numbers = |after| {
+            let rows = journal.since("wiki.example", after, 9).unwrap();
+            rows.iter().map(|row| row.sequence.0).collect::<Vec<_>>()
+        };
+        assert_eq!((numbers(Sequence(0)), numbers(Sequence(2))), (vec![1, 2, 3], vec![3]));
+        let latest = journal.latest_of("wiki").unwrap();
+        assert_eq!((latest.len(), latest[0].0.as_str(), latest[0].1.sequence), (1, "wiki.example", last));
+        assert!(journal.latest_of("viki").unwrap().is_empty());
+    });
+}

@@ -1,17 +1,23 @@
 //! What is said over the control socket. The same types are what `--json` prints: fields are added, never renamed or
 //! removed, within a version of the paths (`/v1/…`).
 
+pub mod moves;
+
 use std::fmt;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+pub use crate::door::Override;
 use crate::evidence::Verdict;
-use crate::gate::id;
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::time::Timestamp;
+use moves::{
+    HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
+    SteerReport, SteerRequest,
+};
 
 /// What an operator asks of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +26,18 @@ pub enum Request {
     Status,
     /// Read configuration and zones again (`POST /v1/reload`).
     Reload(ReloadRequest),
-    /// Answer a zone from another site (`POST /v1/failover`).
-    Failover(FailoverRequest),
+    /// Answer a zone from another site (`POST /v1/move`).
+    Move(MoveRequest),
+    /// Hold, resume, abort or approve a move (`POST /v1/steer`).
+    Steer(SteerRequest),
+    /// Hold a site for up or down (`POST /v1/site`).
+    Site(SiteRequest),
+    /// How a run stands (`POST /v1/run`).
+    Run(RunRequest),
+    /// What was done (`POST /v1/history`).
+    History(HistoryRequest),
+    /// Go on although it is not known what a lost state directory knew (`POST /v1/state/accept`).
+    AcceptState(AcceptRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
@@ -31,8 +47,14 @@ pub enum Response {
     Status(StatusReport),
     /// What a reload did.
     Reload(ReloadReport),
-    /// What a failover did, or would do.
-    Failover(FailoverReport),
+    /// What a move did so far, or would do.
+    Move(Box<MoveReport>),
+    /// What was taken down.
+    Steer(SteerReport),
+    /// How a run stands.
+    Run(RunReport),
+    /// What was done.
+    History(HistoryReport),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.
@@ -64,86 +86,13 @@ pub struct ReloadRequest {
     pub accept: Vec<String>,
 }
 
-/// Answer a zone from another site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Go on although it is not known what a lost state directory knew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FailoverRequest {
-    /// The zone, as the operator typed it.
-    pub zone: String,
-    /// The site to answer from.
-    pub to: String,
-    /// The site that is left; none: whichever it is.
-    #[serde(default)]
-    pub from: Option<String>,
-    /// The region that is moved; none: all of them.
-    #[serde(default)]
-    pub region: Option<String>,
-    /// Only say what would happen.
-    #[serde(default)]
-    pub dry_run: bool,
-    /// The digest, or the beginning of it, of the plan that a dry run showed: any other plan is refused.
-    #[serde(default)]
-    pub plan: Option<String>,
+pub struct AcceptRequest {
     /// Why, for the audit trail.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Verdicts that were shown and are overridden.
-    #[serde(default)]
-    pub overrides: Vec<Override>,
-}
-
-/// A gate's verdict that an operator saw and overrides: `GATE@DIGEST`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Override {
-    /// The gate.
-    pub gate: String,
-    /// The digest of its findings, or the beginning of it; at least four hexadecimal digits.
-    pub digest: String,
-}
-
-impl fmt::Display for Override {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.gate, self.digest)
-    }
-}
-
-impl std::str::FromStr for Override {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Override, String> {
-        let (gate, digest) = text
-            .split_once('@')
-            .ok_or("an override names the gate and the digest that was shown: GATE@DIGEST".to_owned())?;
-        if gate.is_empty() {
-            return Err("the gate in front of the `@` is missing".into());
-        }
-        if id::FIRM.contains(&gate) {
-            return Err(format!("{gate} cannot be overridden: what it stops is wrong for certain"));
-        }
-        Ok(Override { gate: gate.into(), digest: digest_prefix(digest)? })
-    }
-}
-
-/// `text` as a digest or the beginning of one.
-pub fn digest_prefix(text: &str) -> Result<String, String> {
-    let fits = (4..=64).contains(&text.len()) && text.bytes().all(|octet| octet.is_ascii_hexdigit());
-    if fits {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err("a digest is 4 to 64 hexadecimal digits, as it was shown".into())
-    }
-}
-
-impl Serialize for Override {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Override {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Override, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
 }
 
 /// How things stand.
@@ -159,13 +108,28 @@ pub struct StatusReport {
     pub generation: u64,
     /// The addresses that it listens on.
     pub listeners: Vec<SocketAddr>,
+    /// The addresses that it listens on for encrypted transports.
+    #[serde(default)]
+    pub encrypted: Vec<EncryptedListener>,
     /// The zones, in the order of the configuration.
     pub zones: Vec<ZoneStatus>,
+    /// What it is not known to be safe to go on with, and what to do about it; none if all is well.
+    #[serde(default)]
+    pub caution: Option<String>,
     /// How the last reload went; none if there was none since the start.
     pub last_reload: Option<LastAct>,
     /// How the last failover went, dry runs apart; none if there was none since the start.
     #[serde(default)]
     pub last_failover: Option<LastAct>,
+}
+
+/// An address that an encrypted transport listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncryptedListener {
+    /// `DoT`, `DoH` or `DoQ`.
+    pub transport: String,
+    /// The address.
+    pub address: SocketAddr,
 }
 
 /// How a zone stands.
@@ -177,8 +141,17 @@ pub struct ZoneStatus {
     pub serial: Option<u32>,
     /// Counts the changes of its content.
     pub epoch: u64,
-    /// Where each region is answered from.
+    /// Where each region is answered from; while it moves, the site that it leaves.
     pub routes: Vec<Route>,
+    /// The moves under way.
+    #[serde(default)]
+    pub moves: Vec<MoveStatus>,
+    /// What is known of its sites.
+    #[serde(default)]
+    pub sites: Vec<SiteStatus>,
+    /// Until when caches that obey TTLs may hold answers that are not given any more; none where there are none.
+    #[serde(default)]
+    pub old_until: Option<Timestamp>,
     /// What became of its files.
     pub content: ContentStatus,
 }
@@ -190,6 +163,19 @@ pub struct Route {
     pub region: String,
     /// The site.
     pub site: String,
+}
+
+/// What is known of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    /// The site.
+    pub site: String,
+    /// `up`, `down` or `unknown`: what counts.
+    pub health: String,
+    /// What is measured.
+    pub measured: String,
+    /// By whom and why it is held for something else; none if what is measured counts.
+    pub forced: Option<String>,
 }
 
 /// What became of a zone's files when they were last read.
@@ -206,6 +192,11 @@ pub enum ContentStatus {
     /// A gate stopped them; what was served before still is.
     RefusedEdit {
         /// What the gate says.
+        diagnostics: Vec<String>,
+    },
+    /// They touch what a move under way moves, and wait for its end; what was served before still is.
+    QueuedEdit {
+        /// The RRsets.
         diagnostics: Vec<String>,
     },
     /// They can't be served, and nothing was before: queries for the zone fail.
@@ -281,66 +272,16 @@ pub enum ReloadOutcome {
         /// What is wrong with them.
         diagnostics: Vec<String>,
     },
+    /// It touches what a move under way moves, and waits for its end; the former content is served on.
+    Queued {
+        /// The RRsets.
+        touched: Vec<String>,
+    },
     /// The state could not be written; the former content is served on, if there is any.
     NotPublished {
         /// Why.
         why: String,
     },
-}
-
-/// What a failover did, or would do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailoverReport {
-    /// The zone.
-    pub zone: Name,
-    /// The site that it is to be answered from.
-    pub to: String,
-    /// Whether it was only to say what would happen.
-    pub dry_run: bool,
-    /// The regions that move, each with the site that it is answered from before.
-    pub moves: Vec<Route>,
-    /// The plan's digest: pass it to `--plan` to run this plan and no other.
-    pub plan: Digest,
-    /// What the gates said; those that passed, too.
-    pub findings: Vec<Finding>,
-    /// How the answers differ.
-    pub diff: Vec<RecordDiff>,
-    /// How many more RRsets differ than are in `diff`; where regions leave different sites, counted for each.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unlisted: usize,
-    /// What went wrong beside it, and undoes nothing.
-    #[serde(default)]
-    pub warnings: Vec<String>,
-    /// What came of it.
-    #[serde(flatten)]
-    pub outcome: FailoverOutcome,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-/// What came of a failover.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum FailoverOutcome {
-    /// A dry run: there is nothing to do.
-    DryRunClean,
-    /// A dry run: the gates let it through and it would change what is served.
-    WouldChange,
-    /// A gate stops it; nothing was changed.
-    Blocked,
-    /// It is published.
-    Done {
-        /// The generation that it was published as.
-        generation: u64,
-        /// The serial that is published now.
-        serial: u32,
-        /// Whether our own sockets were asked and gave the new answers.
-        confirmed: bool,
-    },
-    /// All regions are answered from that site already.
-    NothingToDo,
 }
 
 /// What a gate said of a change.

@@ -1,20 +1,21 @@
-//! What a failover did, or would do.
+//! What a move did so far, or would do.
 
 use std::fmt::Write as _;
 
 use super::{Report, counted, finding};
 use crate::cli::Exit;
 use crate::config::dotless;
-use crate::control::api::{FailoverOutcome, FailoverReport, RecordDiff};
+use crate::control::api::RecordDiff;
+use crate::control::api::moves::{MoveOutcome, MoveReport};
 
-impl Report for FailoverReport {
+impl Report for MoveReport {
     fn text(&self) -> String {
         let mut text = self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
         // Where nothing moves, what differs is an edit that a reload would take.
-        if !self.diff.is_empty() && self.outcome != FailoverOutcome::NothingToDo {
+        if !self.diff.is_empty() && self.outcome != MoveOutcome::NothingToDo {
             text += match self.outcome {
-                FailoverOutcome::Done { .. } => "\nRecords that go (-) and come (+):\n",
+                MoveOutcome::Done { .. } => "\nRecords that go (-) and come (+):\n",
                 _ => "\nRecords that would go (-) and come (+):\n",
             };
             self.diff.iter().for_each(|set| text += &diff(set));
@@ -34,20 +35,24 @@ impl Report for FailoverReport {
 
     fn exit(&self) -> Exit {
         match self.outcome {
-            FailoverOutcome::DryRunClean | FailoverOutcome::NothingToDo => Exit::Done,
-            FailoverOutcome::Done { confirmed: true, .. } => Exit::Done,
-            FailoverOutcome::Done { confirmed: false, .. } => Exit::Error,
-            FailoverOutcome::WouldChange => Exit::Pending,
-            FailoverOutcome::Blocked => Exit::Blocked,
+            MoveOutcome::DryRunClean | MoveOutcome::NothingToDo => Exit::Done,
+            MoveOutcome::Done { confirmed: true, .. } => Exit::Done,
+            MoveOutcome::Done { confirmed: false, .. } => Exit::Error,
+            MoveOutcome::Begun { .. } => Exit::Done,
+            MoveOutcome::WouldChange => Exit::Pending,
+            MoveOutcome::Blocked => Exit::Blocked,
         }
     }
 }
 
-impl FailoverReport {
+impl MoveReport {
     fn head(&self) -> String {
-        let mut text = format!("{} to {}\n", dotless(self.zone.as_ref()), self.to);
+        let mut text = format!("{} of {} to {}\n", self.kind, dotless(self.zone.as_ref()), self.to);
         for route in &self.moves {
             let _ = writeln!(text, "        {}: {} -> {}", route.region, route.site, self.to);
+        }
+        if !self.moves.is_empty() && self.steps.len() > 1 {
+            let _ = writeln!(text, "        by steps: {}", self.steps.join(", "));
         }
         text
     }
@@ -55,25 +60,37 @@ impl FailoverReport {
     fn end(&self) -> String {
         let (zone, to, plan) = (dotless(self.zone.as_ref()), &self.to, self.plan.short());
         match &self.outcome {
-            FailoverOutcome::DryRunClean | FailoverOutcome::NothingToDo => {
+            MoveOutcome::DryRunClean | MoveOutcome::NothingToDo => {
                 format!("\n{zone} is answered from {to} already: there is nothing to do.\n")
             }
-            FailoverOutcome::WouldChange => format!(
+            MoveOutcome::WouldChange => format!(
                 "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: the same without \
                  --dry-run, and with --plan {plan} to run this plan and no other\n",
                 counted(self.diff.len() + self.unlisted, "RRset")
             ),
-            FailoverOutcome::Blocked => {
+            MoveOutcome::Blocked => {
                 let gates = self.findings.iter().filter(|finding| finding.stops()).count();
                 let verb = if gates == 1 { "blocks" } else { "block" };
                 let gates = counted(gates, "gate");
                 format!("\nPlan {plan}: {gates} {verb}. Nothing was changed; users are answered as before.\n")
             }
-            FailoverOutcome::Done { generation, serial, confirmed: true } => format!(
-                "\n{zone} is answered from {to}: generation {generation}, serial {serial}, confirmed by asking our own \
-                 sockets.\n"
-            ),
-            FailoverOutcome::Done { generation, serial, confirmed: false } => format!(
+            MoveOutcome::Done { generation, serial, confirmed: true, run } => {
+                let mut text = format!(
+                    "\n{zone} is answered from {to}: generation {generation}, serial {serial}, confirmed by asking our \
+                     own sockets.\n"
+                );
+                if let Some(until) = self.old_until {
+                    let _ = writeln!(
+                        text,
+                        "Caches may hold the old answers until {}; run {run} goes on until then and sees whether {to} \
+                         proves itself: understudy follow {zone}",
+                        until
+                    );
+                }
+                text
+            }
+            MoveOutcome::Begun { run } => format!("\nPlan {plan}: run {run} has begun.\n"),
+            MoveOutcome::Done { generation, serial, confirmed: false, .. } => format!(
                 "\nPUBLISHED, NOT CONFIRMED: {zone} is to be answered from {to}: generation {generation}, serial {serial}; \
                  but our own sockets did not give the new answers.\n    means: users may not get them either; the move \
                  was not taken back\n    try: `understudy status`; the daemon's log names the sockets; then ask one: dig \

@@ -1,0 +1,397 @@
+//! Between what operators ask of moves and what the driver does: orders, reports, history.
+
+use super::{Daemon, failed, translate};
+use crate::config::nearest::UnknownName;
+use crate::control::api::moves::{
+    Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
+    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SiteRequest, SteerReport, SteerRequest,
+};
+use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
+use crate::driver::engine::By;
+use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
+use crate::failover::effect::{Effect, Issued};
+use crate::failover::health::Health;
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase};
+use crate::failover::plan::{Impossible, Kind, MoveRequest as Wanted};
+use crate::failover::refusal::Refusal;
+use crate::failover::steps::Steps;
+use crate::failover::story;
+use crate::name::Name;
+use crate::share::Share;
+use crate::store::journal::{Actor, Row, Sequence};
+use crate::time::Timestamp;
+
+/// How many entries of the journal are told at a time.
+const ROWS: u32 = 500;
+
+/// What an operator asks for, in the words of the core.
+pub(super) fn order(request: &MoveRequest) -> Result<Order, Failure> {
+    let nothing = |what: String| Failure::new(what, "nothing was changed", "");
+    Ok(Order {
+        kind: match request.kind {
+            MoveKind::Failover => Kind::Failover,
+            MoveKind::Switchover => Kind::Switchover,
+            MoveKind::Rollback => Kind::Rollback,
+        },
+        request: Wanted {
+            to: request.to.clone().unwrap_or_default(),
+            from: request.from.clone(),
+            region: request.region.clone(),
+        },
+        steps: steps(&request.steps).map_err(nothing)?,
+        dry_run: request.dry_run,
+        plan: request.plan.clone(),
+        reason: given(request.reason.as_deref()),
+        overrides: request.overrides.clone(),
+    })
+}
+
+/// The steps that were typed; the whole is always the last one.
+fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let mut shares = typed.iter().map(|share| share.parse::<Share>()).collect::<Result<Vec<_>, _>>()?;
+    if shares.last() != Some(&Share::ALL) {
+        shares.push(Share::ALL);
+    }
+    Steps::try_from(shares).map(Some)
+}
+
+/// The reason that was given, if it says anything.
+fn given(reason: Option<&str>) -> String {
+    reason.filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given").to_owned()
+}
+
+/// What became of a move.
+pub(super) fn report(report: Result<Moved, Impossible>, order: &Order) -> Result<MoveReport, Failure> {
+    let report = report.map_err(|impossible| match impossible {
+        Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
+        Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
+        Impossible::Idle(word) => translate::idle(&word),
+        Impossible::Refused(refusal) => refused(&refusal),
+        Impossible::Leaving { .. } => {
+            let what = impossible.to_string();
+            Failure::new(what, "nothing was changed, and the move goes on", "understudy abort, which takes it back")
+        }
+        other => Failure::new(other.to_string(), "nothing was changed", "understudy status"),
+    })?;
+    let outcome = match report.outcome {
+        Done::NothingToDo if order.dry_run => MoveOutcome::DryRunClean,
+        Done::NothingToDo => MoveOutcome::NothingToDo,
+        Done::WouldChange => MoveOutcome::WouldChange,
+        Done::Blocked => MoveOutcome::Blocked,
+        Done::Begun { run } => MoveOutcome::Begun { run: run.0 },
+        Done::Done { run, generation, serial, confirmed } => {
+            MoveOutcome::Done { generation, serial: serial.0, confirmed, run: run.0 }
+        }
+    };
+    let diff = report.changes.into_iter().map(|change| RecordDiff {
+        name: change.owner,
+        rtype: change.rtype,
+        before: change.before,
+        after: change.after,
+    });
+    Ok(MoveReport {
+        kind: kind(report.kind),
+        zone: report.origin,
+        to: report.to.to_string(),
+        dry_run: order.dry_run,
+        moves: report.moves.into_iter().map(|(region, site)| Route { region, site }).collect(),
+        plan: report.plan,
+        findings: report.findings.iter().map(|found| translate::finding(found, &order.overrides)).collect(),
+        diff: diff.collect(),
+        unlisted: report.unlisted,
+        steps: report.steps.iter().map(ToString::to_string).collect(),
+        old_ttl: report.old_ttl.seconds(),
+        old_until: report.old_until,
+        warnings: report.warnings,
+        outcome,
+    })
+}
+
+/// What became of a move, in a few words, and whether it was done.
+pub(super) fn in_short(request: &MoveRequest, result: &Result<MoveReport, Failure>) -> (bool, String) {
+    let (ok, how) = match result {
+        Err(failure) => (false, failure.what.clone()),
+        Ok(report) => match &report.outcome {
+            MoveOutcome::Done { generation, confirmed: true, .. } => {
+                (true, format!("published as generation {generation}"))
+            }
+            MoveOutcome::Done { generation, confirmed: false, .. } => {
+                (false, format!("published as generation {generation}, NOT confirmed by our own sockets"))
+            }
+            MoveOutcome::Begun { run } => (true, format!("run {run} has begun")),
+            MoveOutcome::Blocked => {
+                let gates = report.findings.iter().filter(|found| found.stops()).map(|found| found.gate.as_str());
+                (false, format!("blocked by {}", gates.collect::<Vec<_>>().join(", ")))
+            }
+            MoveOutcome::NothingToDo | MoveOutcome::DryRunClean | MoveOutcome::WouldChange => {
+                (true, "nothing to do".to_owned())
+            }
+        },
+    };
+    let to = request.to.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
+    (ok, format!("{} of {}{to}: {how}", request.kind, request.zone))
+}
+
+fn kind(kind: Kind) -> MoveKind {
+    match kind {
+        Kind::Failover => MoveKind::Failover,
+        Kind::Switchover => MoveKind::Switchover,
+        Kind::Rollback => MoveKind::Rollback,
+    }
+}
+
+/// Why the engine did not take something.
+fn refused(refusal: &Refusal) -> Failure {
+    let next = match refusal {
+        Refusal::Doubted { .. } => "understudy state accept, once you have compared it with what is served",
+        Refusal::TooLate { .. } => "understudy rollback",
+        _ => "understudy status",
+    };
+    Failure::new(refusal.to_string(), "nothing was changed", next)
+}
+
+impl Daemon {
+    pub(super) fn steer(&mut self, request: &SteerRequest, actor: Actor) -> Result<SteerReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let (steering, done) = match request.action {
+            Action::Hold => (Steering::Hold, "is held"),
+            Action::Resume => (Steering::Resume, "goes on"),
+            Action::Abort => (Steering::Abort, "is given up"),
+            Action::Approve => (Steering::Approve, "is approved"),
+        };
+        let region = request.region.as_deref();
+        let meant = |run: &MoveStatus| {
+            region.is_none_or(|region| run.from.iter().any(|route| route.region.eq_ignore_ascii_case(region)))
+        };
+        let runs =
+            |daemon: &Daemon| daemon.moves_of(&origin).into_iter().filter(meant).map(|run| run.run).collect::<Vec<_>>();
+        let has = |run: &MoveStatus| {
+            let region = request.region.as_deref();
+            region.is_none_or(|region| run.from.iter().any(|route| route.region == region))
+        };
+        let before = self.moves_of(&origin).into_iter().find(has).map(|run| run.run);
+        let by = By { actor, reason: given(request.reason.as_deref()) };
+        match self.driver.steer(&origin, steering, request.region.as_deref(), &by).map_err(failed)? {
+            Some(refusal) => Err(refused(&refusal)),
+            None => {
+                let run = before.filter(|run| runs(self).contains(run)).map(|run| RunKey { zone: origin.clone(), run });
+                let which = before.map(|run| format!("move {run} of ")).unwrap_or_default();
+                Ok(SteerReport { done: vec![format!("{which}{} {done}", request.zone)], run })
+            }
+        }
+    }
+
+    pub(super) fn force_site(&mut self, request: &SiteRequest, actor: Actor) -> Result<SteerReport, Failure> {
+        let only = request.zone.as_deref().map(|zone| translate::zone_name(zone, self.driver.setup())).transpose()?;
+        let zones =
+            self.driver.setup().zones.iter().filter(|zone| only.as_ref().is_none_or(|only| *only == zone.origin));
+        let having = |zone: &&crate::driver::setup::ZoneSpec| zone.sites.iter().any(|site| site.name == request.site);
+        let origins: Vec<Name> = zones.clone().filter(having).map(|zone| zone.origin.clone()).collect();
+        if origins.is_empty() {
+            let known: std::collections::BTreeSet<String> =
+                zones.flat_map(|zone| zone.sites.iter().map(|site| site.name.clone())).collect();
+            return Err(UnknownName::new("site", &request.site, known).into());
+        }
+        let (health, word) = match request.health {
+            ForcedHealth::Up => (Some(Health::Up), "counts as up"),
+            ForcedHealth::Down => (Some(Health::Down), "counts as down"),
+            ForcedHealth::Auto => (None, "counts as it is measured"),
+        };
+        let by = By { actor, reason: given(request.reason.as_deref()) };
+        let mut done = Vec::new();
+        for origin in origins {
+            let zone = crate::config::dotless(origin.as_ref());
+            let refusal = self.driver.force_site(&origin, &request.site, health, &by).map_err(failed)?;
+            done.push(match refusal {
+                None => format!("{zone}: {} {word}", request.site),
+                Some(refusal) => format!("{zone}: {refusal}"),
+            });
+        }
+        Ok(SteerReport { done, run: None })
+    }
+
+    pub(super) fn accept_state(&mut self, request: &AcceptRequest, actor: Actor) -> Result<SteerReport, Failure> {
+        let by = By { actor, reason: given(request.reason.as_deref()) };
+        let accepted = self.driver.accept_state(&by).map_err(failed)?;
+        if accepted.is_empty() {
+            return Err(Failure::new("the state is not in doubt", "nothing was changed", ""));
+        }
+        let line = |origin: &Name| format!("{}: moves may begin", crate::config::dotless(origin.as_ref()));
+        Ok(SteerReport { done: accepted.iter().map(line).collect(), run: None })
+    }
+
+    /// The moves of a zone that are under way.
+    pub(super) fn moves_of(&self, origin: &Name) -> Vec<MoveStatus> {
+        let Some(state) = self.driver.traffic(origin) else { return Vec::new() };
+        state.challengers.iter().chain(&state.moves).map(|(id, moving)| status(*id, moving)).collect()
+    }
+
+    /// Until when caches may hold what a zone does not answer any more.
+    pub(super) fn old_until(&self, origin: &Name) -> Option<Timestamp> {
+        let state = self.driver.traffic(origin)?;
+        state.old_ttl_until(state.base.keys(), crate::driver::now())
+    }
+
+    /// What it is not known to be safe to go on with.
+    pub(super) fn caution(&self) -> Option<String> {
+        if let Some((origin, again)) = self.driver.stuck() {
+            return Some(format!(
+                "what was decided on {origin} could not be written to the state: it is not done, and tried again at {again}\n    \
+                 try: make room, or see to the rights of the state directory; the log says what is wrong"
+            ));
+        }
+        let zones = self.driver.setup().zones.iter();
+        let doubt = zones.filter_map(|zone| self.driver.traffic(&zone.origin)?.doubt.clone()).next()?;
+        Some(format!(
+            "no move begins: {doubt}\n    try: compare what is served with what you know, then `understudy state accept`"
+        ))
+    }
+
+    /// How a run stands, and what happened in it.
+    pub(super) fn run_report(&self, request: &RunRequest) -> Result<RunReport, Failure> {
+        let origin = &request.zone;
+        let rows = self.driver.rows_since(origin, Sequence(request.after), ROWS).map_err(failed)?;
+        let now = self.driver.traffic(origin).and_then(|state| {
+            let id = MoveId(request.run);
+            state.find(id).map(|moving| status(id, moving))
+        });
+        let mut ended = None;
+        let mut events = Vec::new();
+        for row in &rows {
+            ended = ending(row, request.run).or(ended);
+            let lines = told(row).into_iter().filter(|line| story::is_about(line, request.run));
+            events.extend(lines.map(|text| RunEvent { sequence: row.sequence.0, at: row.at, text }));
+        }
+        let looked_at = rows.last().map_or(request.after, |row| row.sequence.0);
+        let more = rows.len() == ROWS as usize;
+        // What was shown before tells how it ended, if it has.
+        if now.is_none() && ended.is_none() && !more {
+            let all = self.driver.rows_since(origin, Sequence(0), u32::MAX).map_err(failed)?;
+            ended = all.iter().rev().find_map(|row| ending(row, request.run));
+            let known = || all.iter().flat_map(told).any(|line| story::is_about(&line, request.run));
+            if ended.is_none() && known() {
+                let text =
+                    format!("move {}: ended with the zone, which was taken out of the configuration", request.run);
+                ended = Some(Ending { outcome: "withdrawn".into(), text });
+            } else if ended.is_none() {
+                let what = format!("there was never a run {} of {origin}", request.run);
+                return Err(Failure::new(what, "", "understudy history"));
+            }
+        }
+        Ok(RunReport { zone: origin.clone(), run: request.run, now, ended, events, looked_at, more })
+    }
+
+    pub(super) fn history(&self, request: &HistoryRequest) -> Result<HistoryReport, Failure> {
+        // A zone that is served no more has a history, too.
+        let name = |zone: &str| Name::absolute(zone).or_else(|_| translate::zone_name(zone, self.driver.setup()));
+        let only = request.zone.as_deref().map(name).transpose()?;
+        // Not every row has something to tell.
+        let rows_wanted = request.limit.saturating_mul(8).saturating_add(100);
+        let mut entries = Vec::new();
+        let store = self.driver.store();
+        let rows = match &only {
+            Some(origin) => self.driver.rows_of(origin, rows_wanted).map_err(failed)?,
+            None => store.journal().recent(rows_wanted).map_err(Failure::from)?,
+        };
+        for (stream, row) in rows {
+            let zone = stream.split_once('/').and_then(|(_, zone)| Name::absolute(zone).ok());
+            for text in told(&row) {
+                entries.push(HistoryEntry {
+                    at: row.at,
+                    actor: row.actor.name.clone(),
+                    uid: row.actor.uid,
+                    zone: zone.clone(),
+                    what: text,
+                    reason: row.reason.clone(),
+                    overridden: Vec::new(),
+                    outcome: String::new(),
+                    sequence: Some(row.sequence.0),
+                    generation: Some(row.generation),
+                });
+            }
+        }
+        for deed in store.audit().latest(request.limit).map_err(Failure::from)? {
+            let zone = only.as_ref().map(|origin| crate::config::dotless(origin.as_ref()));
+            if zone.is_some_and(|zone| !deed.command.contains(&zone)) {
+                continue;
+            }
+            entries.push(HistoryEntry {
+                at: deed.at,
+                actor: deed.actor.name,
+                uid: deed.actor.uid,
+                zone: None,
+                what: deed.command,
+                reason: deed.reason,
+                overridden: deed
+                    .overrides
+                    .iter()
+                    .map(|word| format!("{}@{}", word.gate, word.digest.short()))
+                    .collect(),
+                outcome: deed.outcome,
+                sequence: None,
+                generation: None,
+            });
+        }
+        entries.sort_by_key(|entry| (entry.at, entry.sequence));
+        let surplus = entries.len().saturating_sub(request.limit as usize);
+        entries.drain(..surplus);
+        Ok(HistoryReport { entries })
+    }
+}
+
+/// What a row tells, in sentences.
+fn told(row: &Row) -> Vec<String> {
+    let lines = row.event["told"].as_array().into_iter().flatten();
+    let lines: Vec<String> = lines.filter_map(|line| line.as_str().map(str::to_owned)).collect();
+    match (lines.is_empty(), &row.event["reload"]) {
+        (true, serde_json::Value::Object(_)) => vec!["the zone files were taken over".into()],
+        _ => lines,
+    }
+}
+
+/// How a run ended, if this row tells.
+fn ending(row: &Row, run: u64) -> Option<Ending> {
+    let effects: Vec<Issued> = serde_json::from_value(row.effects.clone()).ok()?;
+    effects.into_iter().find_map(|issued| match issued.effect {
+        Effect::Ended(ended) if ended.id == MoveId(run) => {
+            let text = format!(
+                "{} {run}: {}",
+                story::kind(ended.last.plan.kind),
+                story::ended(&ended.outcome, &ended.last.plan.to)
+            );
+            Some(Ending { outcome: story::outcome(&ended.outcome).into(), text })
+        }
+        _ => None,
+    })
+}
+
+fn status(id: MoveId, moving: &Move) -> MoveStatus {
+    let until = match &moving.phase {
+        Phase::AwaitingApproval { until } | Phase::Draining { until, .. } => Some(*until),
+        Phase::Lowering { clock: Clock::Until(until) } | Phase::Shifting { clock: Clock::Until(until) } => Some(*until),
+        Phase::Baking { observed, since: Some(since), .. } => {
+            Some(since.after(moving.policy.bake.saturating_sub(*observed)))
+        }
+        _ => None,
+    };
+    MoveStatus {
+        run: id.0,
+        kind: kind(moving.plan.kind),
+        from: moving
+            .base
+            .iter()
+            .map(|(region, origin)| Route { region: region.to_string(), site: origin.site.to_string() })
+            .collect(),
+        to: moving.plan.to.to_string(),
+        phase: moving.phase.kind().to_string(),
+        share: moving.published.to_string(),
+        back: moving.direction == Direction::Back,
+        until,
+        held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
+        since: moving.times.last().map_or(moving.started, |(_, at)| *at),
+        began: moving.started,
+    }
+}

@@ -1,0 +1,179 @@
+//! What happened, in sentences: what operators read while a run goes on, and in the history after it.
+
+use super::event::{Event, Judgement};
+use super::moves::{Clock, Direction, Move, MoveId, Outcome, Phase, Why};
+use super::names::SiteName;
+use super::plan::Kind;
+use super::state::State;
+
+/// What a step changed, a sentence each; nothing where it changed nothing that an operator would want to know.
+pub fn lines(before: &State, event: &Event, after: &State) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (id, now) in all(after) {
+        match before.find(id) {
+            None => lines.push(beginning(id, now)),
+            Some(then) => progress(id, [then, now], after, &mut lines),
+        }
+    }
+    for (id, then) in all(before).filter(|(id, _)| after.find(*id).is_none()) {
+        lines.push(ending(id, then, event, before, after));
+    }
+    for (site, now) in after.health.iter() {
+        let then = before.health.get(site);
+        if then.is_none_or(|then| then.effective() != now.effective() || then.forced != now.forced)
+            && !(then.is_none() && now.forced.is_none())
+        {
+            let forced = now.forced.as_ref().map(|forced| format!(", by the word of {}", forced.actor.name));
+            lines.push(format!("site {site} counts as {}{}", now.effective(), forced.unwrap_or_default()));
+        }
+    }
+    if before.doubt != after.doubt {
+        lines.push(match &after.doubt {
+            Some(why) => format!("moves wait for an operator: {why}"),
+            None => "the state was accepted: moves may begin".into(),
+        });
+    }
+    lines
+}
+
+/// Whether a sentence is about the move of this number.
+pub fn is_about(line: &str, run: u64) -> bool {
+    let front = line.split(':').next().unwrap_or_default();
+    let mut words = front.split(' ').skip(1);
+    words.next().and_then(|number| number.parse().ok()) == Some(run) && words.next().is_none_or(|word| word == "to")
+}
+
+fn all(state: &State) -> impl Iterator<Item = (MoveId, &Move)> {
+    state.moves.iter().chain(&state.challengers).map(|(id, moving)| (*id, moving))
+}
+
+fn beginning(id: MoveId, now: &Move) -> String {
+    let from: Vec<String> = now.base.iter().map(|(region, origin)| format!("{region} from {}", origin.site)).collect();
+    format!(
+        "{} {} to {}: {} (plan {})",
+        kind(now.plan.kind),
+        id.0,
+        now.plan.to,
+        from.join(", "),
+        now.plan.digest.short()
+    )
+}
+
+/// What sort of move, in a word.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Switchover => "switchover",
+        Kind::Failover => "failover",
+        Kind::Rollback => "rollback",
+    }
+}
+
+fn progress(id: MoveId, [then, now]: [&Move; 2], state: &State, lines: &mut Vec<String>) {
+    let id = id.0;
+    if then.direction != now.direction {
+        lines.push(format!("move {id}: given up, clients go back"));
+    }
+    // What is not published yet is no news.
+    let told = |moving: &Move| (!moving.phase.is_publishing()).then(|| (moving.phase.kind(), waits(moving, state)));
+    if let Some((phase, waits)) = told(now).filter(|now| told(then).as_ref() != Some(now)) {
+        lines.push(format!("move {id}: {phase}{waits}"));
+    }
+    if then.published != now.published {
+        let left = if now.direction == Direction::Back { "still " } else { "" };
+        lines.push(format!("move {id}: {} of the clients {left}answered from {}", now.published, now.plan.to));
+    }
+    if !then.confirmed && now.confirmed {
+        lines.push(format!("move {id}: our own sockets give the new answers"));
+    }
+    if then.approved.is_none()
+        && let Some(actor) = &now.approved
+    {
+        lines.push(format!("move {id}: approved by {}", actor.name));
+    }
+    match (&then.hold, &now.hold) {
+        (None, Some(hold)) => lines.push(format!("move {id}: HELD: {}", why(&hold.why))),
+        (Some(_), None) => lines.push(format!("move {id}: goes on")),
+        _ => {}
+    }
+}
+
+/// What a phase waits for.
+fn waits(moving: &Move, state: &State) -> String {
+    let watched = state.health.get(&moving.plan.to).is_some_and(|known| known.is_watched());
+    match &moving.phase {
+        Phase::Checking => String::new(),
+        Phase::AwaitingApproval { until } => format!(" until {until}"),
+        Phase::Lowering { clock: Clock::Until(until) } => format!(": no cache holds the old TTL from {until} on"),
+        Phase::Shifting { clock: Clock::Until(until) } => format!(": the next step not before {until}"),
+        Phase::Lowering { .. } | Phase::Shifting { .. } => String::new(),
+        Phase::Draining { until, .. } => format!(": no cache holds old answers from {until} on"),
+        Phase::Baking { since: Some(_), .. } if watched => format!(": {} is seen working", moving.plan.to),
+        Phase::Baking { since: Some(_), .. } => {
+            format!(": nobody watches {}, so the time counts in which nobody says anything", moving.plan.to)
+        }
+        Phase::Baking { .. } => format!(": {} is not seen working", moving.plan.to),
+    }
+}
+
+fn ending(id: MoveId, then: &Move, event: &Event, before: &State, after: &State) -> String {
+    let outcome = after.pending.values().chain(before.pending.values()).find_map(|pending| match &pending.effect {
+        super::effect::Effect::Ended(ended) if ended.id == id => Some(ended.outcome.clone()),
+        _ => None,
+    });
+    match outcome {
+        Some(outcome) => format!("{} {}: {}", kind(then.plan.kind), id.0, ended(&outcome, &then.plan.to)),
+        None => format!("{} {}: ended by {}", kind(then.plan.kind), id.0, blocked(event)),
+    }
+}
+
+fn blocked(event: &Event) -> &'static str {
+    match event {
+        Event::Judged { verdict: Judgement::Blocked(_), .. } => "the gates",
+        _ => "what happened",
+    }
+}
+
+/// How a move ended, in a sentence.
+pub fn ended(outcome: &Outcome, to: &SiteName) -> String {
+    match outcome {
+        Outcome::Done => format!("done: its regions are answered from {to}, and TTLs are what the zone says again"),
+        Outcome::Reversed => "reversed: its regions are answered from where they came from".into(),
+        Outcome::Aborted { why } => format!("aborted before anybody had moved: {why}"),
+        Outcome::Refused { findings } => format!("refused: {}", findings.join("; ")),
+        Outcome::Replaced { by } => format!("replaced by move {}", by.0),
+    }
+}
+
+/// How a move ended, in a word.
+pub fn outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Reversed => "reversed",
+        Outcome::Aborted { .. } => "aborted",
+        Outcome::Refused { .. } => "refused",
+        Outcome::Replaced { .. } => "replaced",
+    }
+}
+
+/// Why a move is held, in a sentence.
+pub fn why(why: &Why) -> String {
+    super::alert::reason(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_about_one_move() {
+        for (line, run) in [
+            ("move 2: 10% of the clients answered from pmtpa", 2),
+            ("switchover 12 to pmtpa: default from knams (plan 468200b3)", 12),
+            ("failover 2: done: its regions are answered from pmtpa", 2),
+        ] {
+            assert!((0..2030).all(|other| is_about(line, other) == (other == run)), "{line}");
+        }
+        assert!((0..2030).all(|run| !is_about("site knams counts as down, by the word of 3", run)));
+        assert!(!is_about("move 1: the next step not before 2026-11-30 03:16:35 UTC", 2026));
+    }
+}

@@ -1,0 +1,240 @@
+//! Moves from end to end, on the real program: what clients are told in each phase, what a crash in each leaves, and what
+//! operators can do meanwhile.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod approval;
+mod crash;
+mod disk;
+mod edits;
+mod follow;
+mod lost;
+mod phases;
+mod ramp;
+mod retain;
+mod steer;
+mod writers;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use understudy::rr::RrType;
+
+use support::daemon::{Daemon, Home};
+
+/// Long enough for any machine; reached only when a test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait before the daemon is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A policy whose phases take seconds, and long enough to look at each.
+pub(crate) const QUICK: &str = "steps = ['10%', '50%']\nstep_wait = '2s'\nlow_ttl = '1s'\nbake = '1s'\n";
+/// One that is over as soon as can be.
+pub(crate) const FAST: &str = "steps = ['50%']\nstep_wait = '1s'\nlow_ttl = '1s'\nbake = '1s'\n";
+/// One whose steps and whose bake time end only when an operator ends them.
+pub(crate) const SLOW: &str = "steps = ['10%', '50%']\nstep_wait = '1h'\nlow_ttl = '0s'\nbake = '1h'\n";
+
+pub(crate) const ZONE: &str = "a.example";
+/// How long everything may be held before it is lowered, in seconds.
+pub(crate) const TTL: u32 = 2;
+pub(crate) const KNAMS: u8 = 192;
+pub(crate) const PMTPA: u8 = 198;
+pub(crate) const ESAMS: u8 = 203;
+
+const COMMON: &str = "$TTL 60
+@ IN SOA ns0 host 100 1h 10m 2w 20
+@ IN NS ns0
+@ IN MX 10 mx
+@ IN TXT \"v=spf1 mx -all\"
+ns0 IN A 127.0.0.1
+mx IN A 192.0.2.25
+note IN TXT one
+";
+
+/// What differs at a site: the first octet of each address tells which.
+pub(crate) fn site(octet: u8, more: &str) -> String {
+    format!("$TTL 60\n@ IN A {octet}.0.2.10\nwww IN A {octet}.0.2.1\n{more}")
+}
+
+/// A port that is free, and that the system gives to nobody by itself while a daemon is down between two starts.
+pub(crate) fn free_port() -> u16 {
+    // Tests that begin at the same moment are not to pick the same one.
+    let first = RandomState::new().hash_one(std::process::id());
+    let ports = (0..10_000).map(|n| 12_000 + (first.wrapping_add(n * 7) % 20_000) as u16);
+    let is_free = |port: &u16| {
+        UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_ok() && TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()
+    };
+    ports.into_iter().find(is_free).unwrap()
+}
+
+/// A zone with three sites, whose only name server is the daemon itself. Europe is the upper half of 127.0.0.0/8.
+pub(crate) fn home(policy: &str) -> Home {
+    let port = free_port();
+    home_at(port, &format!("'127.0.0.1:{port}'"), policy)
+}
+
+/// One whose moves are soon at their first step, and stay there.
+pub(crate) fn slow() -> Home {
+    short(SLOW)
+}
+
+/// One whose answers may be held for a second only.
+pub(crate) fn short(policy: &str) -> Home {
+    let home = home(policy);
+    home.edit("understudy.toml", "_ttl = '2s'", "_ttl = '1s'");
+    home
+}
+
+/// The same as [`home`], listening there, with these name servers.
+pub(crate) fn home_at(port: u16, name_servers: &str, policy: &str) -> Home {
+    let config = format!(
+        "
+[server]
+listen = ['127.0.0.1:{port}']
+workers = 1
+
+[[region]]
+name = 'europe'
+networks = ['127.128.0.0/9']
+
+[[zone]]
+name = 'a.example'
+file = 'common.zone'
+max_ttl = '{TTL}s'
+negative_ttl = '{TTL}s'
+name_servers = [{name_servers}]
+  [[zone.site]]
+  name = 'knams'
+  file = 'knams.zone'
+  [[zone.site]]
+  name = 'pmtpa'
+  file = 'pmtpa.zone'
+  [[zone.site]]
+  name = 'esams'
+  file = 'esams.zone'
+  [zone.routing]
+  default = ['knams', 'pmtpa', 'esams']
+  [zone.policy]
+  {policy}"
+    );
+    let home = Home::new(&config, &[("common.zone", COMMON)]);
+    for (file, octet) in [("knams.zone", KNAMS), ("pmtpa.zone", PMTPA), ("esams.zone", ESAMS)] {
+        home.write(file, &site(octet, ""));
+    }
+    home
+}
+
+/// Asks again and again until there is what is waited for.
+pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match ask() {
+            Ok(found) => return found,
+            Err(seen) => assert!(Instant::now() < deadline, "{what} did not come; the last thing seen was {seen}"),
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The moves under way, as `status` has them.
+pub(crate) fn moves(home: &Home) -> Vec<Value> {
+    home.zone(ZONE)["moves"].as_array().unwrap().clone()
+}
+
+/// Waits until the first move is in this phase, at this share, and it is published.
+pub(crate) fn until_phase(home: &Home, phase: &str, share: &str) -> Value {
+    wait_for(&format!("{phase} at {share}"), || {
+        let moves = moves(home);
+        let found = moves.first().filter(|run| run["phase"] == phase && run["share"] == share);
+        found.cloned().ok_or_else(|| format!("{moves:#?}"))
+    })
+}
+
+/// Waits until nothing is under way.
+pub(crate) fn until_over(home: &Home) -> Value {
+    wait_for("the end", || {
+        let zone = home.zone(ZONE);
+        if zone["moves"].as_array().unwrap().is_empty() { Ok(zone) } else { Err(format!("{:#}", zone["moves"])) }
+    })
+}
+
+/// Where each region is answered from.
+pub(crate) fn routes(home: &Home) -> [String; 2] {
+    let zone = home.zone(ZONE);
+    ["default", "europe"].map(|region| {
+        let route = zone["routes"].as_array().unwrap().iter().find(|route| route["region"] == region);
+        route.unwrap()["site"].as_str().unwrap().to_owned()
+    })
+}
+
+/// A client of this number: each is in a network of its own, none in Europe.
+pub(crate) fn client(number: u16) -> IpAddr {
+    Ipv4Addr::new(127, 1 + (number >> 8) as u8, number as u8, 7).into()
+}
+
+/// A client in Europe.
+pub(crate) fn european(number: u16) -> IpAddr {
+    Ipv4Addr::new(127, 129 + (number >> 8) as u8, number as u8, 7).into()
+}
+
+/// The site that somebody is answered from, by the first octet of its addresses, and the TTL.
+pub(crate) fn seen_by(daemon: &Daemon, client: IpAddr) -> (u8, u32) {
+    let answer = daemon.ask_from(client, "www.a.example", RrType::A);
+    let record = answer.answers.first().unwrap_or_else(|| panic!("{client}: {answer:?}"));
+    (record.rdata[0], record.ttl)
+}
+
+/// Which of the first `count` clients are answered from the site with this octet.
+pub(crate) fn at_site(daemon: &Daemon, octet: u8, count: u16) -> Vec<bool> {
+    (0..count).map(|number| seen_by(daemon, client(number)).0 == octet).collect()
+}
+
+pub(crate) fn count(sides: &[bool]) -> usize {
+    sides.iter().filter(|moved| **moved).count()
+}
+
+/// Nobody that had moved is back.
+pub(crate) fn nobody_back(before: &[bool], after: &[bool]) {
+    let back = before.iter().zip(after).position(|(before, after)| *before && !*after);
+    assert_eq!(back, None, "a client has gone back");
+}
+
+/// A command that runs beside the test, with its lines to be read.
+pub(crate) fn beside(home: &Home, line: &str) -> Child {
+    let mut command = home.command(&line.split_whitespace().collect::<Vec<_>>());
+    command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// How a command ended, and the JSON values that it wrote, one a line.
+pub(crate) fn lines_of(child: Child) -> (i32, Vec<Value>) {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // A command that has nothing to follow writes one report.
+    if let Ok(report) = serde_json::from_str(&text) {
+        return (output.status.code().unwrap_or(-1), vec![report]);
+    }
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    (output.status.code().unwrap_or(-1), text.lines().map(parse).collect())
+}
+
+/// Runs a command that follows a move; it has to end with this code. What it said at first.
+pub(crate) fn follow(home: &Home, code: i32, line: &str) -> Value {
+    let (ended, mut lines) = lines_of(beside(home, line));
+    assert_eq!(ended, code, "understudy {line}\n{lines:#?}");
+    lines.swap_remove(0)
+}
+
+/// The finding of a gate in a report.
+pub(crate) fn finding<'a>(report: &'a Value, gate: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{report:#}"));
+    findings.iter().find(|finding| finding["gate"] == gate).unwrap_or_else(|| panic!("no {gate} in {report:#}"))
+}
+
+/// What a command that failed says.
+pub(crate) fn failed(report: &Value) -> &str {
+    report["failure"]["what"].as_str().unwrap_or_else(|| panic!("{report:#}"))
+}
