@@ -213,16 +213,25 @@ pub(super) fn may_follow(from: PhaseKind, to: PhaseKind) -> bool {
 }
 
 fn bounds(after: &State) -> Result<(), Broken> {
-    let count = |wanted: fn(&Effect) -> bool| after.pending.values().filter(|pending| wanted(&pending.effect)).count();
     let moves = after.moves.len() + after.challengers.len();
+    let [mut alerts, mut endings, mut publications, mut confirmations, mut judgements] = [0; 5];
+    for pending in after.pending.values() {
+        *match &pending.effect {
+            Effect::Alert(_) => &mut alerts,
+            Effect::Ended(_) => &mut endings,
+            Effect::Publish => &mut publications,
+            Effect::Confirm => &mut confirmations,
+            Effect::Judge { .. } => &mut judgements,
+        } += 1;
+    }
     let limits = [
         ("moves", moves, 2 * after.base.len()),
-        ("alerts that wait", count(|effect| matches!(effect, Effect::Alert(_))), MOST_ALERTS),
+        ("alerts that wait", alerts, MOST_ALERTS),
         // No move begins beyond the limit, but all that had begun may end.
-        ("endings that wait", count(|effect| matches!(effect, Effect::Ended(_))), MOST_ENDINGS + 2 * after.base.len()),
-        ("publications that wait", count(|effect| *effect == Effect::Publish), 1),
-        ("confirmations that wait", count(|effect| *effect == Effect::Confirm), 1),
-        ("judgements that wait", count(|effect| matches!(effect, Effect::Judge { .. })), moves),
+        ("endings that wait", endings, MOST_ENDINGS + 2 * after.base.len()),
+        ("publications that wait", publications, 1),
+        ("confirmations that wait", confirmations, 1),
+        ("judgements that wait", judgements, moves),
     ];
     match limits.iter().find(|(_, count, limit)| count > limit) {
         Some((what, ..)) => Err(Broken::TooMany(what)),

@@ -92,6 +92,29 @@ fn a_directory_that_others_can_write_to_is_refused() {
     assert!(matches!(Store::open(Some(file.path())), Err(StoreError::Directory { .. })));
 }
 
+/// A state of the first schema that was written to is brought up to date, and is no first start; one that was not written
+/// to may be anybody's.
+#[test]
+fn an_older_state_is_migrated_and_has_begun_if_it_was_written_to() {
+    for (written, begun) in [(true, true), (false, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Store::open(Some(dir.path())).unwrap());
+        let older = Connection::open(dir.path().join(super::open::DATABASE)).unwrap();
+        older.execute_batch("DROP TABLE fact; PRAGMA user_version = 1").unwrap();
+        if written {
+            older
+                .execute_batch("INSERT INTO journal VALUES (1, 'public', 5, NULL, 'ann', 'why', '{}', '{}', '[]', 1)")
+                .unwrap();
+        }
+        drop(older);
+        let store = Store::open(Some(dir.path())).unwrap();
+        assert_eq!(store.has_begun().unwrap(), begun);
+        assert_eq!(store.journal().rows("public", 9).unwrap().len(), usize::from(written));
+        assert_eq!(store.initialise().unwrap(), !begun);
+        assert!(store.has_begun().unwrap());
+    }
+}
+
 #[test]
 fn damaged_foreign_and_later_databases_are_refused_and_left_as_they_are() {
     type Harm = fn(&Path);
