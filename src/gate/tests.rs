@@ -15,16 +15,8 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::compile::Shape;
 use crate::snapshot::sought::HashKey;
 use crate::time::Timestamp;
-use crate::zone::reader::{Source, Sources, read};
+use crate::zone::reader::{NoSources, Source, read};
 use crate::zone::rrsets::Zone;
-
-struct NoSources;
-
-impl Sources for NoSources {
-    fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
-        Err(format!("{path}: there are no other files here"))
-    }
-}
 
 const FRONT: &str = "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.elsewhere.\n";
 

@@ -207,15 +207,7 @@ mod tests {
     use crate::name::Name;
     use crate::snapshot::compile::Shape;
     use crate::snapshot::sought::HashKey;
-    use crate::zone::reader::{Source, Sources, read};
-
-    struct NoSources;
-
-    impl Sources for NoSources {
-        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
-            Err(path.into())
-        }
-    }
+    use crate::zone::reader::{NoSources, Source, read};
 
     /// However much differs, what is kept of it is bounded: beyond that all TTLs are as low as the lowest.
     #[test]

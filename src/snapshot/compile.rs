@@ -352,15 +352,7 @@ fn shared_labels(a: NameRef<'_>, b: NameRef<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zone::reader::{Source, Sources, read};
-
-    struct NoSources;
-
-    impl Sources for NoSources {
-        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
-            Err(format!("{path}: there are no other files here"))
-        }
-    }
+    use crate::zone::reader::{NoSources, Source, read};
 
     /// A resolver that validates is given both or nothing.
     #[test]

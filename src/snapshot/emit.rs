@@ -366,16 +366,8 @@ mod tests {
     use crate::snapshot::compile::Shape;
     use crate::snapshot::lookup::Found;
     use crate::snapshot::sought::HashKey;
-    use crate::zone::reader::{Source, Sources, read};
+    use crate::zone::reader::{NoSources, Source, read};
     use crate::zone::rrsets::Zone;
-
-    struct NoSources;
-
-    impl Sources for NoSources {
-        fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
-            Err(format!("{path}: there are no other files here"))
-        }
-    }
 
     /// What no pointer reaches is written in another way, or said to be missing; addresses that come along may be.
     #[test]

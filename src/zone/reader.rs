@@ -37,6 +37,17 @@ pub trait Sources {
     fn open(&mut self, including: &str, path: &str) -> Result<Source, String>;
 }
 
+/// For tests of texts that include nothing.
+#[cfg(test)]
+pub(crate) struct NoSources;
+
+#[cfg(test)]
+impl Sources for NoSources {
+    fn open(&mut self, _: &str, path: &str) -> Result<Source, String> {
+        Err(format!("{path}: there are no other files here"))
+    }
+}
+
 /// What reading a zone gave: its text, and all that was found wrong with it.
 #[derive(Clone, Debug)]
 pub struct Reading {

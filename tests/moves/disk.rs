@@ -2,16 +2,8 @@
 
 use std::process::Command;
 
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, may_mount};
 use crate::{PMTPA, ZONE, at_site, count, short, wait_for};
-
-/// How to run something where it may mount; nothing where that is not allowed.
-fn may_mount() -> Option<Vec<&'static str>> {
-    [vec!["--mount"], vec!["--mount", "--user", "--map-root-user"]].into_iter().find(|args| {
-        let mounted = Command::new("unshare").args(args).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
-        mounted.is_ok_and(|output| output.status.success())
-    })
-}
 
 /// What can't be written is not done: everybody stays where he is, and is answered. Once there is room the move goes on by
 /// itself.

@@ -8,15 +8,7 @@ use understudy::store::Store;
 use understudy::store::journal::Journal as _;
 
 use crate::home;
-use crate::support::daemon::Daemon;
-
-/// How to run something where it may mount; nothing where that is not allowed.
-fn may_mount() -> Option<Vec<&'static str>> {
-    [vec!["--mount"], vec!["--mount", "--user", "--map-root-user"]].into_iter().find(|args| {
-        let mounted = Command::new("unshare").args(args).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
-        mounted.is_ok_and(|output| output.status.success())
-    })
-}
+use crate::support::daemon::{Daemon, may_mount};
 
 #[test]
 fn a_full_disk_publishes_nothing_and_room_again_is_enough() {

@@ -269,3 +269,11 @@ pub fn digest_of(dir: &Path) -> understudy::digest::Digest {
         files.into_iter().flat_map(|path| [path.display().to_string().into_bytes(), std::fs::read(path).unwrap()]);
     understudy::digest::Digest::of_parts(parts)
 }
+
+/// How to run something where it may mount; nothing where that is not allowed.
+pub fn may_mount() -> Option<Vec<&'static str>> {
+    [vec!["--mount"], vec!["--mount", "--user", "--map-root-user"]].into_iter().find(|args| {
+        let mounted = Command::new("unshare").args(args).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+        mounted.is_ok_and(|output| output.status.success())
+    })
+}
