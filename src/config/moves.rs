@@ -68,10 +68,7 @@ fn read_steps(table: &Table<'_>) -> Option<Steps> {
     if shares.len() < found.value.len() {
         return None;
     }
-    if shares.last() != Some(&Share::ALL) {
-        shares.push(Share::ALL);
-    }
-    let steps = Steps::try_from(shares);
+    let steps = Steps::up_to_all(shares);
     if let Err(what) = &steps {
         table.wrong(&found.span, KEY, what.as_str(), "", format!("`{KEY} = {EXAMPLE}`"));
     }

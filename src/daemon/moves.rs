@@ -51,11 +51,8 @@ fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
     if typed.is_empty() {
         return Ok(None);
     }
-    let mut shares = typed.iter().map(|share| share.parse::<Share>()).collect::<Result<Vec<_>, _>>()?;
-    if shares.last() != Some(&Share::ALL) {
-        shares.push(Share::ALL);
-    }
-    Steps::try_from(shares).map(Some)
+    let shares = typed.iter().map(|share| share.parse::<Share>()).collect::<Result<Vec<_>, _>>()?;
+    Steps::up_to_all(shares).map(Some)
 }
 
 /// The reason that was given, if it says anything.
@@ -163,18 +160,12 @@ impl Daemon {
             Action::Approve => (Steering::Approve, "is approved"),
         };
         let region = request.region.as_deref();
-        let meant = |run: &MoveStatus| {
-            region.is_none_or(|region| run.from.iter().any(|route| route.region.eq_ignore_ascii_case(region)))
-        };
+        let meant = |run: &MoveStatus| region.is_none_or(|region| run.from.iter().any(|route| route.region == region));
         let runs =
             |daemon: &Daemon| daemon.moves_of(&origin).into_iter().filter(meant).map(|run| run.run).collect::<Vec<_>>();
-        let has = |run: &MoveStatus| {
-            let region = request.region.as_deref();
-            region.is_none_or(|region| run.from.iter().any(|route| route.region == region))
-        };
-        let before = self.moves_of(&origin).into_iter().find(has).map(|run| run.run);
+        let before = runs(self).first().copied();
         let by = By { actor, reason: given(request.reason.as_deref()) };
-        match self.driver.steer(&origin, steering, request.region.as_deref(), &by).map_err(failed)? {
+        match self.driver.steer(&origin, steering, region, &by).map_err(failed)? {
             Some(refusal) => Err(refused(&refusal)),
             None => {
                 let run = before.filter(|run| runs(self).contains(run)).map(|run| RunKey { zone: origin.clone(), run });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::By;
 use super::plan::{Draft, RrsetChange, changes};
-use super::{Driver, DriverError, Health, now};
+use super::{Driver, DriverError, now};
 use crate::digest::Digest;
 use crate::door::{Candidate, Idle, Override, Proposal, stops};
 use crate::evidence::Verdict;
@@ -406,13 +406,10 @@ impl Driver {
         }
     }
 
-    /// A move has ended: what waited for that goes on.
-    pub(super) fn ended(&mut self, origin: &Name, ended: &Ended) {
+    /// A move has ended.
+    pub(super) fn ended(&self, origin: &Name, ended: &Ended) {
         let Ended { id, outcome, .. } = ended;
         tracing::info!(zone = %origin, "move {}: {}", id.0, story::ended(outcome, &ended.last.plan.to));
-        if matches!(self.health.get(origin), Some(Health::Queued(_))) {
-            self.queued.insert(origin.clone());
-        }
     }
 
     /// Does something to a move under way. Why it changed nothing, if it didn't.

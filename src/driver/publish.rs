@@ -206,10 +206,9 @@ impl Driver {
         };
         let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
         let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-        let words = words_of(state);
         let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
         let candidate = self.looked_into(origin, candidate);
-        let mut words = words;
+        let mut words = words_of(state);
         let goes_back = |moving: &Move| moving.direction == Direction::Back || moving.plan.kind == Kind::Rollback;
         if state.moves.values().any(goes_back) {
             // Towards what was verified once and served, the zone gates tell, and stop nothing.

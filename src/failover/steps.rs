@@ -16,6 +16,14 @@ impl Steps {
         Steps(vec![Share::ALL])
     }
 
+    /// These shares, and then everybody, whether that is among them or not.
+    pub fn up_to_all(mut shares: Vec<Share>) -> Result<Steps, String> {
+        if shares.last() != Some(&Share::ALL) {
+            shares.push(Share::ALL);
+        }
+        Steps::try_from(shares)
+    }
+
     /// The next share above this one; everybody, where there is none.
     pub fn above(&self, share: Share) -> Share {
         self.0.iter().copied().find(|step| *step > share).unwrap_or(Share::ALL)
