@@ -43,6 +43,9 @@ pub mod store;
 // Sockets around the engine.
 pub mod serve;
 
+// One loop for every world: step, journal, perform.
+pub mod world;
+
 // The only loop: reads, proposes, publishes, restores.
 pub mod driver;
 

@@ -13,7 +13,6 @@ pub mod publish;
 mod readings;
 pub mod reload;
 pub mod restore;
-mod routing;
 pub mod setup;
 mod sharing;
 mod standby;
@@ -31,7 +30,7 @@ use crate::serve::stage::Stage;
 use crate::serving::Serving;
 use crate::serving::content::Policy;
 use crate::snapshot::compile::Shape;
-use crate::store::journal::{Actor, Sequence, SqliteJournal};
+use crate::store::journal::{Sequence, SqliteJournal};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
@@ -40,6 +39,8 @@ use publish::Last;
 use readings::Readings;
 use setup::Setup;
 use standby::Standby;
+
+pub use crate::world::daemon;
 
 /// The stream of the journal that the public stage is written to.
 const STREAM: &str = "public";
@@ -164,9 +165,4 @@ impl Driver {
 pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The actor of what the daemon does by itself.
-pub fn daemon() -> Actor {
-    Actor { uid: None, name: "understudy".into() }
 }

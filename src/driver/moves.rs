@@ -26,6 +26,7 @@ use crate::serial::Serial;
 use crate::share::Share;
 use crate::store::audit::{Deed, Override as Overridden};
 use crate::time::{Timestamp, Ttl};
+use crate::world::{judging, planning};
 
 /// What an operator asks for.
 #[derive(Clone, Debug)]
@@ -193,7 +194,7 @@ impl Driver {
     fn report(&self, draft: &Draft, order: &Order, ramp: &Ramp) -> Moved {
         let mut findings = draft.findings.clone();
         findings.extend(ramp.finding.clone());
-        findings.extend(freshness(&draft.origin, draft.digest, order.plan.as_deref()));
+        findings.extend(judging::freshness(&draft.origin, draft.digest, order.plan.as_deref()));
         let unlisted = draft.candidate.differing().iter().flatten().map(|differing| differing.unlisted()).sum();
         Moved {
             kind: draft.kind,
@@ -336,16 +337,7 @@ impl Driver {
 
     /// What a plan comes to in the end, by what is served now.
     fn end_of(&self, origin: &Name, plan: &Plan) -> Option<Candidate> {
-        let zone = self.serving.zone(origin.as_ref())?;
-        let to = zone.content.site_named(plan.to.as_str())?;
-        let mut routing = zone.routing.clone();
-        for region in plan.regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())) {
-            routing.set(region, to, zone.routing.revision + 1);
-        }
-        let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
-        let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
-        Some(self.looked_into(origin, candidate))
+        Some(self.looked_into(origin, planning::end_of(&self.serving, origin, plan, now())?))
     }
 
     /// Publishes what the target's files say by now; whether the gates let that through.
@@ -392,18 +384,7 @@ impl Driver {
         let Some(candidate) = self.end_of(origin, plan) else {
             return Judgement::Blocked(vec![format!("the zone {origin} is not served at {}", plan.to)]);
         };
-        let words: Vec<Override> = plan.overrides.iter().filter_map(|word| word.parse().ok()).collect();
-        let mut findings = candidate.judge().to_vec();
-        if plan.kind == Kind::Rollback {
-            findings.retain(|found| id::FIRM.contains(&found.gate));
-        }
-        // Since it began nothing else was decided on its regions: the engine sees to that.
-        let now = candidate.digest(plan.revision);
-        findings.extend(freshness(origin, now, Some(&plan.digest.to_string())));
-        match in_lines(&findings, &words) {
-            lines if lines.is_empty() => Judgement::Passed,
-            lines => Judgement::Blocked(lines),
-        }
+        judging::judgement(&candidate, origin, plan)
     }
 
     /// A move has ended.
@@ -484,28 +465,4 @@ fn overridden(report: &Moved, order: &Order) -> Vec<Overridden> {
         Some(Overridden { gate: word.gate.clone(), digest: finding.digest(), covered: finding.items.clone() })
     });
     words.collect()
-}
-
-/// The findings that stop a change, a line each.
-pub(super) fn in_lines(findings: &[Finding], words: &[Override]) -> Vec<String> {
-    let stopping = findings.iter().filter(|finding| stops(finding, words));
-    stopping.map(|found| format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason)).collect()
-}
-
-fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Finding> {
-    let wanted = wanted?;
-    if plan.matches(wanted) {
-        return Some(Finding::pass(id::FRESH, origin.as_ref(), "the plan is the one that was shown"));
-    }
-    Some(Finding {
-        gate: id::FRESH,
-        zone: origin.clone(),
-        verdict: Verdict::Block,
-        reason: format!(
-            "the plan is {} by now, not {wanted}: content or routing changed since it was shown",
-            plan.short()
-        ),
-        remedy: "look at the new plan with --dry-run and carry out that one".into(),
-        items: Vec::new(),
-    })
 }

@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::load::SiteTexts;
-use super::moves::in_lines;
-use super::routing::{routing_of, view_of};
 use super::{Driver, DriverError, STREAM, now};
-use crate::door::{Candidate, Override, Proposal, Verified};
-use crate::failover::moves::{Direction, Move};
-use crate::failover::plan::Kind;
+use crate::door::Verified;
 use crate::failover::state::State;
 use crate::failover::view::View;
-use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
@@ -22,6 +17,8 @@ use crate::serving::regions::Regions;
 use crate::store::journal::{Actor, Entry, Journal, Publication, Published, Sequence};
 use crate::store::texts::{BundleId, Part};
 use crate::time::Ttl;
+use crate::world::routing::view_of;
+use crate::world::{Prepared, judging};
 
 /// The texts that the sites of a zone were made of, by site; a site that is not named keeps the texts that it was
 /// published with.
@@ -39,25 +36,6 @@ pub struct Cause {
     pub reason: String,
     /// What is done (`reload`, `failover`), with what belongs to it.
     pub event: Value,
-}
-
-/// A change that the gates let through, and what the journal is to say of it.
-#[derive(Clone, Debug)]
-pub(super) struct Prepared {
-    verified: Verified,
-    publications: Vec<Publication>,
-}
-
-impl Prepared {
-    /// The generation that it is published as.
-    pub(super) fn generation(&self) -> u64 {
-        self.verified.serving().generation
-    }
-
-    /// What the journal is to say of it.
-    pub(super) fn publications(&self) -> &[Publication] {
-        &self.publications
-    }
 }
 
 /// What a zone was last published as.
@@ -193,30 +171,12 @@ impl Driver {
     /// What a zone's traffic is to be served as, as far as it has to be published: nothing where it is served so already.
     /// What the gates have against it, in lines.
     pub(super) fn prepare(&mut self, origin: &Name, state: &State) -> Result<Option<Prepared>, Vec<String>> {
-        let view = state.view();
-        let Some(zone) = self.serving.zone(origin.as_ref()) else {
-            return Err(vec![format!("the zone {origin} is not served")]);
-        };
-        let routing = routing_of(state, &view, &zone.content, &self.serving.regions);
-        if routing == zone.routing {
-            return Ok(None);
-        }
+        let Some(candidate) = judging::wanted(&self.serving, state, now())? else { return Ok(None) };
         let Some(live) = self.published.get(origin).map(|last| last.live) else {
             return Err(vec![format!("the zone {origin} was never published")]);
         };
-        let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
-        let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
-        let candidate = self.looked_into(origin, candidate);
-        let mut words = words_of(state);
-        let goes_back = |moving: &Move| moving.direction == Direction::Back || moving.plan.kind == Kind::Rollback;
-        if state.moves.values().any(goes_back) {
-            // Towards what was verified once and served, the zone gates tell, and stop nothing.
-            let stops = |found: &&Finding| found.verdict.stops() && !id::FIRM.contains(&found.gate);
-            let told = candidate.judge().iter().filter(stops);
-            words.extend(told.map(|found| Override { gate: found.gate.into(), digest: found.digest().to_string() }));
-        }
-        let verified = candidate.verify(&words).map_err(|refused| in_lines(&refused.findings, &words))?;
+        let verified = judging::let_through(self.looked_into(origin, candidate), state)?;
+        let view = state.view();
         let generation = verified.serving().generation;
         let zone = verified.serving().zone(origin.as_ref());
         let publication = zone.map(|zone| self.publication(generation, zone, &view, origin.clone(), live));
@@ -290,10 +250,4 @@ impl Driver {
         }
         Ok(parts)
     }
-}
-
-/// What was overridden for the moves under way: it counts for whatever is published meanwhile.
-pub(super) fn words_of(state: &State) -> Vec<Override> {
-    let words = state.moves.values().flat_map(|moving| &moving.plan.overrides);
-    words.filter_map(|word| word.parse().ok()).collect()
 }

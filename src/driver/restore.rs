@@ -8,7 +8,6 @@ use super::load::{SiteTexts, from_kept};
 use super::pages::give_back_large_memory;
 use super::publish::{HOLDER, Last};
 use super::readings::Readings;
-use super::routing::{from_view, routing_of, view_of};
 use super::setup::{Setup, ZoneSpec};
 use super::sharing::share;
 use super::standby::Standby;
@@ -28,6 +27,7 @@ use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::{Journal, Row};
 use crate::store::texts::Bundle;
+use crate::world::routing::{from_view, routing_of, view_of};
 
 impl Driver {
     /// Opens the journal and publishes what it says was last published. Zones that it knows nothing of come with the
@@ -128,7 +128,7 @@ impl Driver {
             self.ended_streams.insert(zone.clone(), EndedStream::of(row.sequence, &state));
             return Ok(());
         }
-        self.engines.insert(zone.clone(), Engine { state, last: Some(row.sequence), again: None });
+        self.engines.insert(zone.clone(), Engine::new(state, Some(row.sequence)));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Driver {
                 Some(EndedStream { last, next_move, revision }) => (state.going_on(next_move, revision), Some(last)),
                 None => (state, None),
             };
-            self.engines.insert(origin.clone(), Engine { state, last, again: None });
+            self.engines.insert(origin.clone(), Engine::new(state, last));
         }
     }
 
@@ -167,7 +167,8 @@ impl Driver {
         let decided = self.engines.iter().filter(|(_, engine)| engine.last.is_some());
         let decided: Vec<Name> = decided.map(|(origin, _)| origin.clone()).collect();
         for origin in decided {
-            if let Err(error) = self.drive(&origin, Event::Restarted, &By::daemon()) {
+            let resumed = self.with_engine(&origin, |engine, world, journal| engine.resume(world, journal));
+            if let Some(Err(error)) = resumed {
                 tracing::error!(zone = %origin, %error, "what was under way does not go on yet; it is tried again");
             }
         }
