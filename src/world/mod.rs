@@ -7,6 +7,7 @@ pub mod edits;
 pub mod judging;
 pub mod planning;
 pub mod routing;
+pub mod sim;
 pub mod turns;
 
 use crate::door::Verified;
