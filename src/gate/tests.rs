@@ -241,6 +241,29 @@ fn every_region_is_judged_by_what_it_gets() {
 }
 
 /// Chains lead into other zones, which a region may get from another site than the next region does.
+/// A cache may well ask from several regions: what one is told by an edit has to resolve where the others are.
+#[test]
+fn an_edit_is_judged_against_the_sites_that_other_regions_are_answered_from() {
+    let edited = |[old_a, old_b]: [&str; 2], [new_a, new_b]: [&str; 2], routed: &[u16]| {
+        let before = served(vec![zone("x.example", &[("a", old_a), ("b", old_b)], routed, &[])]);
+        let after = zone("x.example", &[("a", new_a), ("b", new_b)], routed, &[]);
+        let findings = Candidate::new(before, vec![after], Timestamp::default()).judge().to_vec();
+        named(&findings, id::CROSS_CLOSURE)
+    };
+    let (plain, own) = ("w CNAME l\nl A 192.0.2.1", "w CNAME m\nl A 192.0.2.1\nm A 192.0.2.1");
+    let broken = ["m A, which a refers to, is NXDOMAIN"];
+    assert_eq!(edited([plain, plain], [own, plain], &[0, 1, 1]), broken);
+    // Nobody is told the other site's answers.
+    assert_eq!(edited([plain, plain], [own, plain], &[0, 0, 0]), [""; 0]);
+    assert_eq!(edited([plain, plain], [own, own], &[0, 1, 1]), [""; 0]);
+    // The name goes at the site that is referred to from elsewhere.
+    assert_eq!(edited([own, own], [own, plain], &[0, 1, 1]), broken);
+    // What was so before is not the edit's doing; what it adds is.
+    assert_eq!(edited([own, plain], [own, "w CNAME l\nl A 192.0.2.9"], &[0, 1, 1]), [""; 0]);
+    let more = "w CNAME m\nv CNAME n\nl A 192.0.2.1\nm A 192.0.2.1\nn A 192.0.2.1";
+    assert_eq!(edited([own, plain], [more, plain], &[0, 1, 1]), ["n A, which a refers to, is NXDOMAIN"]);
+}
+
 #[test]
 fn chains_are_followed_into_other_zones_for_each_region() {
     let other = zone("y.example", &[("p", "h A 192.0.2.1\ng A 192.0.2.1"), ("q", "h A 192.0.2.1")], &[0, 1, 0], &[]);
