@@ -305,9 +305,12 @@ impl Driver {
         }
         if let Event::Begin { plan, .. } = &mut begin {
             // What it moves is compared with what is served from now on.
-            let digest = if edited { self.digest_of(&origin, plan) } else { Some(plan.digest) };
-            let digest = digest.unwrap_or(plan.digest);
-            *plan = Frozen::new(Plan { digest, ..(**plan).clone() });
+            let (mut digest, mut old_ttl) = (plan.digest, plan.old_ttl);
+            if let Some(end) = self.end_of(&origin, plan).filter(|_| edited) {
+                digest = end.digest(plan.revision);
+                old_ttl = old_ttl.max(planning::old_ttl(&end, &self.held(&origin), now()));
+            }
+            *plan = Frozen::new(Plan { digest, old_ttl, ..(**plan).clone() });
             // The gates have judged this very plan just now.
             self.cleared = Some((origin.clone(), digest));
         }
@@ -328,11 +331,6 @@ impl Driver {
         }
         self.outcome_of(&origin, report);
         Ok(Ok(()))
-    }
-
-    /// The digest of a plan, by what is served now.
-    fn digest_of(&self, origin: &Name, plan: &Plan) -> Option<Digest> {
-        Some(self.end_of(origin, plan)?.digest(plan.revision))
     }
 
     /// What a plan comes to in the end, by what is served now.

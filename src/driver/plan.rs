@@ -87,7 +87,7 @@ impl Driver {
                 finding.verdict = Verdict::Warn;
             }
         }
-        let old_ttl = planning::old_ttl(&candidate);
+        let old_ttl = planning::old_ttl(&candidate, &self.held(origin), now());
         let to = SiteName::from(request.to.as_str());
         Ok(Draft { origin: origin.clone(), kind, to, regions, candidate, edit, findings, digest, old_ttl })
     }

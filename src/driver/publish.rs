@@ -17,6 +17,7 @@ use crate::serving::regions::Regions;
 use crate::store::journal::{Actor, Entry, Journal, Publication, Published, Sequence};
 use crate::store::texts::{BundleId, Part};
 use crate::time::Ttl;
+use crate::world::held::Held;
 use crate::world::routing::view_of;
 use crate::world::{Prepared, judging};
 
@@ -76,6 +77,11 @@ impl Last {
         serde_json::from_value(self.record.get("view")?.clone()).ok()
     }
 
+    /// What caches may hold from before it was edited.
+    fn held(&self) -> Held {
+        self.record.get(HELD).and_then(|held| serde_json::from_value(held.clone()).ok()).unwrap_or_default()
+    }
+
     /// The content's epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.record["epoch"].as_u64().unwrap_or(0)
@@ -99,6 +105,8 @@ impl Last {
 const WITHDRAWN: &str = "withdrawn";
 /// Stands in the journal for the last row of a zone's stream that does not count any more.
 const BEGAN: &str = "began_after";
+/// Stands in the journal for what caches may hold from before a zone was edited.
+const HELD: &str = "held";
 
 impl Driver {
     /// Writes a change of content to the journal and then publishes it: all of it or nothing. Returns its generation.
@@ -209,13 +217,26 @@ impl Driver {
         let policy = &zone.content.policy;
         let ended = self.ended_streams.get(&origin).map(|ended| ended.last.0);
         let began = ended.or_else(|| self.published.get(&origin).and_then(Last::began));
+        let held = self.held(&origin);
+        let held = match self.serving.zone(origin.as_ref()) {
+            Some(former) if !Arc::ptr_eq(&former.content, &zone.content) => {
+                held.after_edit(&former.content, &zone.content, now())
+            }
+            _ => held,
+        };
         let routing = json!({
             BEGAN: began,
+            HELD: held,
             "view": view,
             "epoch": zone.content.epoch,
             "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },
         });
         Publication { zone: origin, expected, generation, serial: zone.serial, routing, live }
+    }
+
+    /// What caches may hold of a zone from before it was edited.
+    pub(super) fn held(&self, origin: &Name) -> Held {
+        self.published.get(origin).map(Last::held).unwrap_or_default()
     }
 
     /// What the journal is to say of a zone that is served no more.

@@ -4,6 +4,7 @@
 //! journal that it is given; neither the loop nor anything above it can tell.
 
 pub mod edits;
+pub mod held;
 pub mod judging;
 pub mod planning;
 pub mod routing;

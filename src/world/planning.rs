@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::held::{Held, negative_ttl};
 use crate::door::{Candidate, Proposal};
 use crate::failover::names::{RegionName, SiteName};
 use crate::failover::plan::{Impossible, Kind, MoveRequest, Plan};
@@ -10,7 +11,7 @@ use crate::failover::state::State;
 use crate::failover::view::Route;
 use crate::gate::{Finding, id};
 use crate::name::Name;
-use crate::serving::content::{SiteContent, SiteId};
+use crate::serving::content::SiteId;
 use crate::serving::regions::Regions;
 use crate::serving::{Routing, Serving, ZoneServing};
 use crate::time::{Timestamp, Ttl};
@@ -107,9 +108,10 @@ pub(super) fn rerouted(serving: &Arc<Serving>, zone: &ZoneServing, routing: Rout
     Candidate::new(Arc::clone(serving), vec![proposal], now)
 }
 
-/// The greatest TTL that caches may hold what moves with, at either end, that there is nothing included.
-pub fn old_ttl(candidate: &Candidate) -> Ttl {
-    let mut greatest = Ttl::ZERO;
+/// The greatest TTL that caches may hold what moves with, at either end: that there is nothing is among it, and what was
+/// edited since.
+pub fn old_ttl(candidate: &Candidate, held: &Held, now: Timestamp) -> Ttl {
+    let mut greatest = held.longest(candidate, now);
     for (change, differing) in candidate.changes().zip(candidate.differing()) {
         for (pair, differing) in change.pairs().into_iter().zip(differing) {
             for (side, ttl) in [pair.before, pair.after].into_iter().zip(differing.ttls) {
@@ -119,11 +121,4 @@ pub fn old_ttl(candidate: &Candidate) -> Ttl {
         }
     }
     greatest
-}
-
-/// How long caches keep that a site has nothing (RFC 2308 §5).
-fn negative_ttl(site: &SiteContent) -> Ttl {
-    let shape = site.snapshot.shape();
-    let own = site.zone.soa().map_or(Ttl::ZERO, |soa| soa.negative_ttl());
-    [shape.negative_ttl, shape.max_ttl].into_iter().flatten().fold(own, Ttl::min)
 }

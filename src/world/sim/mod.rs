@@ -15,6 +15,7 @@ use serde_json::json;
 pub use orders::{Draft, Order};
 
 use super::edits::touched_by_moves;
+use super::held::Held;
 use super::judging::{judgement, let_through, wanted, words_of};
 use super::planning::end_of;
 use super::routing::{from_view, routing_of, view_of};
@@ -71,8 +72,18 @@ pub struct Simulated {
     last: Option<Sequence>,
     /// The generation that the zone was last published as, and its content.
     published: Option<(u64, BundleId)>,
+    /// What caches may hold from before it was edited.
+    held: Held,
     alerts: Vec<Alert>,
     ended: Vec<Ended>,
+}
+
+/// What the journal keeps of a publication beside its texts.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Record {
+    view: View,
+    epoch: u64,
+    held: Held,
 }
 
 /// What became of an edit.
@@ -102,12 +113,16 @@ impl Simulated {
         let last = journal.latest(STREAM)?.map(|row| row.sequence);
         let (alerts, ended) = (Vec::new(), Vec::new());
         let (origin, serving) = (origin.clone(), Arc::clone(empty));
-        let mut world = Simulated { origin, clock, kept, serving, last, published: None, alerts, ended };
+        let mut world =
+            Simulated { origin, clock, kept, serving, last, published: None, held: Held::default(), alerts, ended };
         let row = journal.published()?.into_iter().find(|row| row.zone == world.origin);
         let Some(row) = row else { return Ok(world) };
         let state = world.decided(journal)?.map(|(state, _)| state);
         world.published = Some((row.generation, row.live));
-        if let (Some(content), Ok(view)) = (world.kept.get(&row.live), serde_json::from_value::<View>(row.routing)) {
+        let record: Option<Record> = serde_json::from_value(row.routing).ok();
+        if let Some((content, Record { view, epoch, held })) = world.kept.get(&row.live).zip(record) {
+            let content = &Arc::new(Content { epoch, ..(**content).clone() });
+            world.held = held;
             let regions = &world.serving.regions;
             let routing = match &state {
                 Some(state) => routing_of(state, &view, content, regions),
@@ -241,13 +256,21 @@ impl Simulated {
 
     fn prepared(&self, verified: Verified, view: &View, live: BundleId) -> Prepared {
         let generation = verified.serving().generation;
-        let serial = verified.serving().zone(self.origin.as_ref()).map_or(Serial(0), |zone| zone.serial);
+        let [former, next] = [&self.serving, verified.serving()].map(|serving| serving.zone(self.origin.as_ref()));
+        let serial = next.map_or(Serial(0), |zone| zone.serial);
+        let held = match (former, next) {
+            (Some(former), Some(next)) if !Arc::ptr_eq(&former.content, &next.content) => {
+                self.held.after_edit(&former.content, &next.content, self.now())
+            }
+            _ => self.held.clone(),
+        };
+        let record = Record { view: view.clone(), epoch: next.map_or(0, |zone| zone.content.epoch), held };
         let publication = Publication {
             zone: self.origin.clone(),
             expected: self.published.map(|(generation, _)| generation),
             generation,
             serial,
-            routing: json!(view),
+            routing: json!(record),
             live,
         };
         Prepared { verified, publications: vec![publication] }
@@ -291,7 +314,10 @@ impl World for Simulated {
     fn bring_out(&mut self, publication: Prepared) {
         let Prepared { verified, publications } = publication;
         self.serving = Arc::clone(verified.serving());
-        self.published = publications.last().map(|last| (last.generation, last.live));
+        if let Some(last) = publications.into_iter().next_back() {
+            self.published = Some((last.generation, last.live));
+            self.held = serde_json::from_value(last.routing).map(|record: Record| record.held).unwrap_or_default();
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Simulated {
             regions,
             to: SiteName::from(request.to.as_str()),
             revision,
-            old_ttl: planning::old_ttl(&candidate),
+            old_ttl: planning::old_ttl(&candidate, &self.held, self.now()),
             ramp_possible: stepped,
             stepped,
             automatic: false,
