@@ -1,7 +1,7 @@
 //! Resolvers that ask the simulated zone: they keep what they are told for as long as they may, and follow aliases by
 //! themselves. All by packets; nothing here is shared with what answers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Entry {
     pub content: Arc<Content>,
 }
 
-pub type Cache = HashMap<(Name, RrType), Entry>;
+pub type Cache = BTreeMap<(Name, RrType), Entry>;
 
 /// A resolver with one or more addresses that it asks from.
 pub struct Resolver {
