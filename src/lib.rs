@@ -32,6 +32,12 @@ pub mod gate;
 // The one door: candidate, verified, published.
 pub mod door;
 
+// What resolvers do with answers, measured or assumed.
+pub mod profile;
+
+// The share on the new answer over time, in closed form.
+pub mod drain;
+
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
 
@@ -42,6 +48,9 @@ pub mod store;
 
 // Sockets around the engine.
 pub mod serve;
+
+// Worlds that a run can be in; the simulated one, with resolvers and clients of its own.
+pub mod world;
 
 // The only loop: reads, proposes, publishes, restores.
 pub mod driver;
