@@ -29,8 +29,9 @@ fn at(seconds: i64) -> Timestamp {
 
 /// The zone changes its content at second 0.
 fn scene(habits: Habits) -> Scene {
-    let texts = [&format!("{HEAD}{OLD}"), &format!("{HEAD}{NEW}")].map(String::as_str);
-    let authority = Authority::of_move(&name("wiki.example"), texts, &[(at(0), Share::ALL)], [7; 16]).unwrap();
+    let (old, new) = (format!("{HEAD}{OLD}"), format!("{HEAD}{NEW}"));
+    let steps = [(at(0), Share::ALL)];
+    let authority = Authority::of_move(&name("wiki.example"), [&old, &new], &steps, [7; 16]).unwrap();
     let address: IpAddr = "192.0.2.9".parse().unwrap();
     Scene { resolver: Resolver::new(address, habits, 3), authority, silent: false }
 }
