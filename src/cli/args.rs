@@ -241,16 +241,16 @@ the serial to go on from, and moves nothing where none of them answers.")]
     State(StateSub),
     /// Play a move through with simulated resolvers and clients, to see how fast it would be
     #[command(after_help = "\
-Resolvers are drawn from a population: 82 % keep TTLs, 8 % cap them, 7 % have a floor, 2 % give out
-stale answers at once, 1 % keep negative answers too long; 70 % of clients keep answers themselves for
-30 s to 120 s. Published figures stand behind these, not measurements of your users: docs/simulate.md.
-Each resolver asks this server's own code, in virtual time. Beside what is counted stands the closed
-form that `drain` and dry runs use. No server is asked, and nothing is read but --population.
+Resolvers are drawn from a population: 82 % keep TTLs, 8 % cap them, 7 % have a floor, 2 % give
+out stale answers at once, 1 % keep negative answers too long; 70 % of clients keep answers
+themselves for 30 s to 120 s. These follow published figures, and are no measurements of your
+users. Each resolver asks this server's own code, in virtual time. Beside what is counted stands
+the same in closed form (docs/simulate.md). No server is asked.
 
 Examples:
   understudy simulate --ttl 60
       A failover: everybody at once.
-  understudy simulate --ttl 30 --step 1% --step 10% --step 30% --wait 5m --clients 1000000 --arrivals 4000
+  understudy simulate --ttl 30 --step 1% --step 30% --wait 5m --clients 1000000 --arrivals 4000
       A switchover by steps, for a target that takes 4000 new clients a second.
   understudy simulate --ttl 300 --violators 30% --json | jq '.courses[].simulated'")]
     Simulate(SimulateArgs),

@@ -60,7 +60,7 @@ impl Draws {
 /// Plays one cache through until it is asked at `time` behind the switch; whether the answer is old. Where `told` is given,
 /// the cache was filled so long before the switch, and not since.
 fn play(draws: &mut Draws, hold: (f64, f64), demand: f64, told: Option<f64>, time: f64) -> bool {
-    let mut filled = -told.unwrap_or(20.0 * hold.0 + draws.share() * 10.0 * hold.0.max(1.0));
+    let mut filled = -told.map(|told| told.max(1e-9)).unwrap_or(20.0 * hold.0 + draws.share() * 10.0 * hold.0.max(1.0));
     loop {
         let mut refill = filled + hold.0 + draws.wait(1.0 / demand);
         if told.is_some() && filled < 0.0 && refill < 0.0 {
@@ -126,7 +126,7 @@ fn what_is_left_of_a_hold_is_known_where_it_is_known_who_was_told() {
 
 #[test]
 fn of_several_caches_only_one_was_told_last() {
-    let (demand, count, told, hold) = (0.2, 8.0, 5.0, 60.0);
+    let (demand, count, told, hold) = (0.2, 8.0, 5.0f64, 60.0f64);
     let caches = Caches { least: 8, likely: 8, most: 8 };
     let mut one = holder(demand, Profile { caches, ..Profile::exact() });
     one.told = Told::At { at: at(-(told as i64)), ttl: ttl(60) };

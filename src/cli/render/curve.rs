@@ -42,7 +42,8 @@ pub(in crate::cli) fn curve(
     canvas: Canvas,
 ) -> String {
     let end = if end.is_finite() && end > 0.0 { end } else { 1.0 };
-    let columns = canvas.width.clamp(*WIDTHS.start(), *WIDTHS.end()) - LABEL;
+    let width = canvas.width.clamp(*WIDTHS.start(), *WIDTHS.end());
+    let columns = width - LABEL;
     let eighths: Vec<usize> = (0..columns)
         .map(|column| {
             let share = share(end * (column as f64 + 0.5) / columns as f64);
@@ -60,9 +61,9 @@ pub(in crate::cli) fn curve(
     let _ = writeln!(text, "{:>4} {corner}{}", "0%", floor.to_string().repeat(columns));
     let column = |seconds: f64| LABEL + ((seconds / end * columns as f64) as usize).min(columns - 1);
     let placed = marks.iter().filter_map(|(word, at)| at.filter(|at| *at <= end).map(|at| (column(at), *word)));
-    text += &spread(placed.collect(), canvas.width);
-    let times = (0..4).map(|quarter| end * f64::from(quarter) / 4.0).map(|at| (column(at), seconds(at)));
-    text += &spread(times.chain([(LABEL + columns - 1, seconds(end))]).collect(), canvas.width);
+    text += &spread(placed.collect(), width);
+    let times = (0..3).map(|third| end * f64::from(third) / 3.0).map(|at| (column(at), seconds(at)));
+    text += &spread(times.chain([(LABEL + columns - 1, seconds(end))]).collect(), width);
     text
 }
 
@@ -109,17 +110,17 @@ mod tests {
         assert_eq!(
             drawn(40, true),
             "\
-100% ┤                        ▁▃▅███████
-     ┤                     ▂▄▆██████████
- 75% ┤                 ▁▃▅▇█████████████
-     ┤              ▂▄▆█████████████████
- 50% ┤          ▁▃▅▇████████████████████
-     ┤       ▁▄▆████████████████████████
- 25% ┤   ▁▃▅▇███████████████████████████
+100% ┤                         ▂▄▆██████
+     ┤                     ▁▃▅▇█████████
+ 75% ┤                  ▂▄▆█████████████
+     ┤              ▁▃▅█████████████████
+ 50% ┤           ▂▄▆████████████████████
+     ┤       ▁▃▅████████████████████████
+ 25% ┤    ▂▄▇███████████████████████████
      ┤▁▃▆███████████████████████████████
   0% ┼──────────────────────────────────
                     50%        90% 99%
-      0 s     30 s     60 s    90 s 120
+      0 s        40 s       80 s   2 min
 "
         );
     }

@@ -95,7 +95,8 @@ pub(super) fn counts(
     let key = [key, key].concat().try_into().unwrap_or([0; 16]);
     let authority = Authority::of_move(&origin, [&old, &new], &moves, key)?;
     let ttl = if kind == Kind::Positive { what_if.ttl } else { what_if.negative_ttl };
-    let seen = Watch { name, rtype: RrType::A, ttl: ttl.seconds(), begin: BEGIN, ends: ends.to_vec(), minds: *minds };
+    let (ttl, negative) = (ttl.seconds(), kind == Kind::Negative);
+    let seen = Watch { name, rtype: RrType::A, ttl, negative, begin: BEGIN, ends: ends.to_vec(), minds: *minds };
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let mut all = vec![Count::default(); ends.len()];
     std::thread::scope(|scope| {

@@ -16,8 +16,10 @@ pub struct Watch {
     pub name: Name,
     /// The type.
     pub rtype: RrType,
-    /// The TTL, in seconds, that the old answer is told with: caches are filled for longer than they hold it.
+    /// The TTL, in seconds, that the old answer is told with: before the beginning, caches are filled with it.
     pub ttl: u32,
+    /// Whether the old answer is a negative one.
+    pub negative: bool,
     /// From when uses are counted.
     pub begin: Timestamp,
     /// The ends of the spans that they are counted in, in milliseconds behind the beginning, rising.
@@ -104,12 +106,21 @@ pub fn watch(egress: &Egress, watch: &Watch, server: &mut dyn Ask, told: impl Fn
         return counts;
     }
     let pause = pause.max(LEAST_PAUSE) * 1000.0;
-    let warm = 2.0 * (most.max(0.0) * 1000.0 + pause);
-    let mut now = -warm - (1.0 + chance.share()) * millis(egress.habits.longest(watch.ttl));
+    let caches = egress.habits.caches.max(1);
+    // From one time that a cache is filled to the next: what it holds, and until somebody asks.
+    let fetches: f64 = clients.iter().map(|client| 1.0 / (client.keeps + pause)).sum();
+    let cycle = millis(egress.habits.cycle(watch.ttl, watch.negative)) + f64::from(caches) / fetches;
+    let mut now = -2.0 * (most.max(0.0) * 1000.0 + pause + cycle);
+    // Each cache begins anywhere within a cycle, and is at any point of it at any time from there on.
+    let mut begins: Vec<(f64, u16)> = (0..caches).map(|cache| (now + chance.share() * cycle, cache)).collect();
+    begins.sort_by(|one, other| other.0.total_cmp(&one.0));
     loop {
         now += chance.wait(pause / f64::from(egress.clients));
         if now >= end {
             return counts;
+        }
+        while let Some((_, cache)) = begins.pop_if(|(begin, _)| *begin <= now) {
+            resolver.forget(cache);
         }
         let client = &mut clients[chance.below(egress.clients) as usize];
         let (asked, uncounted) = (resolver.asked(), now < 0.0);

@@ -102,10 +102,19 @@ impl Habits {
         (i64::from(ttl.max(least).min(most)) + i64::from(self.late)) * 1000
     }
 
-    /// How long either kind of answer is kept at most, told with a TTL of so many seconds; stale ones aside.
-    pub fn longest(&self, ttl: u32) -> std::time::Duration {
-        let longest = self.kept(ttl, false).max(self.kept(ttl, true));
-        std::time::Duration::from_millis(longest.unsigned_abs())
+    /// How long before the end of what is kept for so many milliseconds it is fetched again.
+    fn early(&self, kept: i64, negative: bool) -> i64 {
+        match self.prefetch {
+            Prefetch::Last(last, from) if !negative && kept >= i64::from(from) * 1000 => i64::from(last) * 1000,
+            Prefetch::LastTenth if !negative => kept / 10,
+            _ => 0,
+        }
+    }
+
+    /// The least time between two fetches of an answer that is told with a TTL of so many seconds.
+    pub fn cycle(&self, ttl: u32, negative: bool) -> std::time::Duration {
+        let kept = self.kept(ttl, negative);
+        std::time::Duration::from_millis((kept - self.early(kept, negative)).unsigned_abs())
     }
 }
 
@@ -168,6 +177,13 @@ impl Resolver {
     /// The address that it asks from.
     pub fn address(&self) -> IpAddr {
         self.address
+    }
+
+    /// Empties one of its caches, as a restart of one machine does.
+    pub fn forget(&mut self, cache: u16) {
+        if let Some(cache) = self.caches.get_mut(usize::from(cache)) {
+            *cache = Cache::default();
+        }
     }
 
     /// How many queries it has sent.
@@ -272,12 +288,8 @@ impl Resolver {
         }
         let Taken { what, slot, ttl, negative } = taken(&message, name, rtype);
         let kept = self.habits.kept(ttl, negative);
-        let early = match self.habits.prefetch {
-            Prefetch::Last(last, from) if !negative && kept >= i64::from(from) * 1000 => i64::from(last) * 1000,
-            Prefetch::LastTenth if !negative => kept / 10,
-            _ => 0,
-        };
-        let entry = Entry { what: what.clone(), refresh: at.0 + kept - early, ends: at.0 + kept };
+        let refresh = at.0 + kept - self.habits.early(kept, negative);
+        let entry = Entry { what: what.clone(), refresh, ends: at.0 + kept };
         self.caches[cache].keep(name, slot, entry);
         if self.habits.nsec {
             let longest = |ttl| at.0 + self.habits.kept(ttl, true);
