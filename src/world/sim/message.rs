@@ -188,8 +188,10 @@ fn bitmap(mut octets: &[u8]) -> Vec<RrType> {
     while let [window, len, rest @ ..] = octets {
         let Some((bits, rest)) = rest.split_at_checked(usize::from(*len)) else { break };
         for (at, octet) in bits.iter().enumerate() {
-            let set = (0..8u16).filter(|bit| octet & (0x80 >> bit) != 0);
-            types.extend(set.map(|bit| RrType(u16::from(*window) << 8 | at as u16 * 8 + bit)));
+            let set = (0..8u8).filter(|bit| octet & (0x80 >> bit) != 0);
+            types.extend(
+                set.map(|bit| RrType(u16::from_be_bytes([*window, (at as u8).wrapping_mul(8).wrapping_add(bit)]))),
+            );
         }
         octets = rest;
     }
