@@ -3,6 +3,7 @@
 mod play;
 pub(super) mod report;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::share::Share;
 use crate::time::{Timestamp, Ttl};
 use crate::world::sim::crowd::Count;
 use crate::world::sim::population::Egress;
+use play::Scene;
 use report::SimulateReport;
 
 /// What is to be simulated.
@@ -60,10 +62,14 @@ pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
     let egresses = mixture.draw(what_if.clients, what_if.seed);
     let mut courses = Vec::new();
     for (kind, ttl) in [(Kind::Positive, what_if.ttl), (Kind::Negative, what_if.negative_ttl)] {
-        let forecast = foretold(what_if, &population, &steps, &egresses, kind, ttl);
+        let failed = |why| Failure::new(why, "nothing was simulated", "report this as a fault");
+        let scene = Scene::new(what_if, &steps, mixture.minds, kind).map_err(failed)?;
+        let holders = holders(&population, &egresses, &scene.moves(&egresses), kind, ttl);
+        let bound = steps.last().map(|step| step.at.after(ttl.duration()));
+        let outlook = Outlook { holders: &holders, population: &population, steps: &steps, known_until: BEGIN, bound };
+        let forecast = forecast(&outlook);
         let ends = spans(&forecast, &steps);
-        let counts = play::counts(what_if, &steps, &egresses, &mixture.minds, kind, &ends)
-            .map_err(|why| Failure::new(why, "nothing was simulated", "report this as a fault"))?;
+        let counts = scene.counts(&egresses, &ends).map_err(failed)?;
         courses.push(Course { kind, forecast, ends, counts });
     }
     Ok(report::of(what_if, &steps, egresses.len(), &courses, unlike))
@@ -119,37 +125,32 @@ fn part(share: Share) -> f64 {
     f64::from(share.basis_points()) / f64::from(Share::ALL.basis_points())
 }
 
-/// The closed form: each resolver by its number of clients, and nothing known of its habits but the population.
-fn foretold(
-    what_if: &WhatIf,
+/// What the closed form knows of resolvers: how many clients each has, how many caches, and when it changes sides. What it
+/// does with answers is a matter of the population.
+fn holders(
     population: &Population,
-    steps: &[Step],
     egresses: &[Egress],
+    moves: &[Option<Timestamp>],
     kind: Kind,
     ttl: Ttl,
-) -> Forecast {
+) -> Vec<Holder> {
     let each = fetches(population);
-    // Resolvers of one size are one holder: what counts is how often each of their caches is asked.
-    let mut sizes: std::collections::BTreeMap<(u32, u16), f64> = std::collections::BTreeMap::new();
-    for egress in egresses {
-        *sizes.entry((egress.clients, egress.habits.caches)).or_default() += f64::from(egress.clients);
+    // Those that are alike in this are one holder.
+    let mut alike: BTreeMap<(u32, u16, Option<Timestamp>), f64> = BTreeMap::new();
+    for (egress, moves) in egresses.iter().zip(moves) {
+        *alike.entry((egress.clients, egress.habits.caches, *moves)).or_default() += f64::from(egress.clients);
     }
-    let holders: Vec<Holder> = sizes
-        .into_iter()
-        .map(|((clients, caches), weight)| Holder {
-            family: RrType::A,
-            weight,
-            demand: Demand::Known(f64::from(clients) * each / f64::from(caches.max(1))),
-            told: Told::Unknown,
-            ttl,
-            kind,
-            profile: None,
-            moves: None,
-        })
-        .collect();
-    let last = steps.last().map_or(BEGIN, |step| step.at);
-    let bound = Some(last.after(if kind == Kind::Positive { what_if.ttl } else { what_if.negative_ttl }.duration()));
-    forecast(&Outlook { holders: &holders, population, steps, known_until: BEGIN, bound })
+    let holder = |((clients, caches, moves), weight)| Holder {
+        family: RrType::A,
+        weight,
+        demand: Demand::Known(f64::from(clients) * each / f64::from(u16::max(caches, 1))),
+        told: Told::Unknown,
+        ttl,
+        kind,
+        profile: None,
+        moves,
+    };
+    alike.into_iter().map(holder).collect()
 }
 
 /// How often a client asks its resolver in a second, on average: always when it uses the name, or less where it keeps

@@ -36,8 +36,9 @@ impl SimulateReport {
             let [step, at, reaches, uses, arrivals, queries] = row;
             let _ = writeln!(text, "{step:>7}  {at:>12}  {reaches:>8}  {uses:>9}  {arrivals:>13}  {queries:>10}");
         }
+        text += if self.warnings.is_empty() { "" } else { "\n" };
         self.warnings.iter().for_each(|warning| {
-            let _ = writeln!(text, "\nWARNING: {warning}");
+            let _ = writeln!(text, "WARNING: {warning}");
         });
         self.courses.iter().for_each(|course| text += &course.drawn(canvas));
         text += "\nnot covered:\n";

@@ -13,7 +13,7 @@ use crate::world::sim::authority::Authority;
 use crate::world::sim::chance::Chance;
 use crate::world::sim::crowd::{Count, Told, Watch, watch};
 use crate::world::sim::population::{Egress, Kind as Likes, Minds, Mixture, Size};
-use crate::world::sim::resolver::{Habits, Outcome, Prefetch, Stale};
+use crate::world::sim::resolver::{Habits, Outcome, Prefetch, Resolver, Stale};
 
 /// Clients use a name no more often than so, in seconds.
 pub(super) const LEAST_PAUSE: f64 = 1.0;
@@ -72,48 +72,74 @@ fn habits(profile: &Profile, what_if: &WhatIf) -> Habits {
     }
 }
 
-/// Counts what clients are told while the zone moves: span by span, those of all resolvers together.
-pub(super) fn counts(
-    what_if: &WhatIf,
-    steps: &[Step],
-    egresses: &[Egress],
-    minds: &Minds,
+/// A move of a zone whose clients held one kind of answer.
+pub(super) struct Scene {
+    authority: Authority,
+    name: Name,
+    /// The TTL of the old answer.
+    ttl: Ttl,
     kind: Kind,
-    ends: &[i64],
-) -> Result<Vec<Count>, String> {
-    let origin = Name::absolute("example").map_err(|error| error.to_string())?;
-    let name = Name::absolute("www.example").map_err(|error| error.to_string())?;
-    let head = format!(
-        "$TTL {}\n@ {2} IN SOA ns h 1 1h 10m 2w {1}\n@ IN NS ns\nns IN A 192.0.2.53\n",
-        what_if.ttl, what_if.negative_ttl, what_if.negative_ttl
-    );
-    let [a, b, c, d] = NEW;
-    let new = format!("{head}www IN A {a}.{b}.{c}.{d}\n");
-    let old = if kind == Kind::Positive { format!("{head}www IN A 192.0.2.1\n") } else { head };
-    let moves: Vec<(Timestamp, Share)> = steps.iter().map(|step| (step.at, step.share)).collect();
-    let key = Chance::stream(what_if.seed, 1).draw().to_be_bytes();
-    let key = [key, key].concat().try_into().unwrap_or([0; 16]);
-    let authority = Authority::of_move(&origin, [&old, &new], &moves, key)?;
-    let ttl = if kind == Kind::Positive { what_if.ttl } else { what_if.negative_ttl };
-    let (ttl, negative) = (ttl.seconds(), kind == Kind::Negative);
-    let seen = Watch { name, rtype: RrType::A, ttl, negative, begin: BEGIN, ends: ends.to_vec(), minds: *minds };
-    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut all = vec![Count::default(); ends.len()];
-    std::thread::scope(|scope| {
-        let played: Vec<_> = (0..threads)
-            .map(|first| {
-                let (mut authority, seen) = (authority.clone(), &seen);
-                // Each thread has every so-manieth resolver: the great ones come first.
-                let own = egresses.iter().skip(first).step_by(threads);
-                scope.spawn(move || own.map(|egress| watch(egress, seen, &mut authority, told)).fold(Vec::new(), sum))
-            })
-            .collect();
-        for counts in played {
-            let counts = counts.join().map_err(|_| "a thread of the simulation failed".to_owned())?;
-            all = sum(std::mem::take(&mut all), counts);
-        }
-        Ok(all)
-    })
+    minds: Minds,
+    /// When each step is taken.
+    steps: Vec<Timestamp>,
+}
+
+impl Scene {
+    /// A made-up zone, whose one name has another address at the new site, or none at the old one.
+    pub(super) fn new(what_if: &WhatIf, steps: &[Step], minds: Minds, kind: Kind) -> Result<Scene, String> {
+        let origin = Name::absolute("example").map_err(|error| error.to_string())?;
+        let name = Name::absolute("www.example").map_err(|error| error.to_string())?;
+        let (data_ttl, negative_ttl) = (what_if.ttl, what_if.negative_ttl);
+        let head = format!(
+            "$TTL {data_ttl}\n@ {negative_ttl} IN SOA ns h 1 1h 10m 2w {negative_ttl}\n@ IN NS ns\nns IN A 192.0.2.53\n"
+        );
+        let [a, b, c, d] = NEW;
+        let new = format!("{head}www IN A {a}.{b}.{c}.{d}\n");
+        let old = if kind == Kind::Positive { format!("{head}www IN A 192.0.2.1\n") } else { head };
+        let moves: Vec<(Timestamp, Share)> = steps.iter().map(|step| (step.at, step.share)).collect();
+        let key = u128::from(Chance::stream(what_if.seed, 1).draw()).to_be_bytes();
+        let authority = Authority::of_move(&origin, [&old, &new], &moves, key)?;
+        let ttl = if kind == Kind::Positive { data_ttl } else { negative_ttl };
+        Ok(Scene { authority, name, ttl, kind, minds, steps: steps.iter().map(|step| step.at).collect() })
+    }
+
+    /// From which step on each resolver is answered from the new site: found out by asking from its address.
+    pub(super) fn moves(&self, egresses: &[Egress]) -> Vec<Option<Timestamp>> {
+        let mut authority = self.authority.clone();
+        let mut is_new = |egress: &Egress, at: Timestamp| {
+            let mut fresh = Resolver::new(egress.address, Habits::default(), 0);
+            told(&fresh.resolve(&self.name, RrType::A, at, &mut authority).outcome) == Told::New
+        };
+        egresses.iter().map(|egress| self.steps.iter().copied().find(|at| is_new(egress, *at))).collect()
+    }
+
+    /// Counts what clients are told while the zone moves: span by span, those of all resolvers together.
+    pub(super) fn counts(&self, egresses: &[Egress], ends: &[i64]) -> Result<Vec<Count>, String> {
+        let seen = Watch {
+            name: self.name.clone(),
+            rtype: RrType::A,
+            ttl: self.ttl.seconds(),
+            negative: self.kind == Kind::Negative,
+            begin: BEGIN,
+            ends: ends.to_vec(),
+            minds: self.minds,
+        };
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        std::thread::scope(|scope| {
+            let played: Vec<_> = (0..threads)
+                .map(|first| {
+                    let (mut authority, seen) = (self.authority.clone(), &seen);
+                    // Each thread has every so-manieth resolver: the great ones come first.
+                    let own = egresses.iter().skip(first).step_by(threads);
+                    scope.spawn(move || {
+                        own.map(|egress| watch(egress, seen, &mut authority, told)).fold(Vec::new(), sum)
+                    })
+                })
+                .collect();
+            let mut counts = played.into_iter().map(|counts| counts.join().map_err(|_| "a thread failed".to_owned()));
+            counts.try_fold(vec![Count::default(); ends.len()], |all, counts| Ok(sum(all, counts?)))
+        })
+    }
 }
 
 fn sum(all: Vec<Count>, counts: Vec<Count>) -> Vec<Count> {
