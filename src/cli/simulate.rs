@@ -184,7 +184,7 @@ mod tests {
     /// As it is when nothing is said.
     pub(super) fn usual() -> WhatIf {
         WhatIf {
-            clients: 20_000,
+            clients: 10_000,
             ttl: Ttl::new(60).unwrap(),
             negative_ttl: Ttl::new(30).unwrap(),
             steps: Vec::new(),
@@ -213,6 +213,17 @@ mod tests {
     }
 
     #[test]
+    fn the_population_of_the_docs_is_read() {
+        let docs = include_str!("../../docs/simulate.md");
+        let text = docs.split("```toml").nth(1).and_then(|text| text.split("```").next()).unwrap();
+        let population: Population = toml::from_str(text).unwrap();
+        assert_eq!((population.classes.len(), population.weight()), (3, 100.0));
+        assert_eq!(population.applications, Population::proposed().applications);
+        let measured = &population.classes[2].profile;
+        assert_eq!(measured.hold(Ttl::new(30).unwrap(), Kind::Positive).refreshed.as_secs(), 61);
+    }
+
+    #[test]
     fn without_violators_it_is_over_with_the_ttl() {
         let exact = WhatIf { violators: Some(Share::NONE), applications: Some(Share::NONE), ..usual() };
         let report = run(&exact).unwrap();
@@ -220,6 +231,7 @@ mod tests {
             assert!(course.simulated.ninety_nine.unwrap() <= ttl + 1.0, "{course:?}");
             assert!(course.old_at_bound.unwrap() < 0.001);
         }
+        assert!(report.left_out.iter().any(|what| what.starts_with("what applications keep")), "{:?}", report.left_out);
     }
 
     #[test]

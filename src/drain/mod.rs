@@ -196,9 +196,8 @@ pub fn forecast(outlook: &Outlook<'_>) -> Forecast {
         holder.profile.as_ref().is_some_and(|profile| profile.hold(holder.told_ttl(), holder.kind).at_least)
     });
     let mut left_out = vec![LeftOut::Forwarders];
-    if outlook.population.applications.is_none() {
-        left_out.push(LeftOut::Applications);
-    }
+    let counted = outlook.population.applications.is_some_and(|kept| kept.share > 0.0);
+    left_out.extend((!counted).then_some(LeftOut::Applications));
     let unweighed = outlook.holders.iter().filter(|holder| !counts(holder.weight)).count();
     left_out.extend((unweighed > 0).then_some(LeftOut::Unweighed(unweighed)));
     left_out.extend((at_least > 0.0).then_some(LeftOut::AtLeast(at_least)));
