@@ -32,6 +32,12 @@ pub mod gate;
 // The one door: candidate, verified, published.
 pub mod door;
 
+// What resolvers do with answers, measured or assumed.
+pub mod profile;
+
+// The share on the new answer over time, in closed form.
+pub mod drain;
+
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
 
@@ -43,7 +49,7 @@ pub mod store;
 // Sockets around the engine.
 pub mod serve;
 
-// One loop for every world: step, journal, perform.
+// Worlds that a run can be in, and one loop for all of them: step, journal, perform.
 pub mod world;
 
 // The only loop: reads, proposes, publishes, restores.

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
-use super::args::{Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, StateSub, SteerArgs, Sub, Until, zone_origin};
+use super::args::{
+    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, SimulateArgs, StateSub, SteerArgs, Sub, Until, zone_origin,
+};
+use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
@@ -38,6 +41,7 @@ pub(super) enum Command {
     History(Source, HistoryRequest),
     Init(Source),
     AcceptState(Source, AcceptRequest),
+    Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
 
@@ -118,6 +122,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::History { zone, limit } => Command::History(source, HistoryRequest { zone, limit }),
         Sub::Init => Command::Init(source),
         Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
+        Sub::Simulate(args) => Command::Simulate(Box::new(what_if(args)?)),
         Sub::Completions { shell } => Command::Completions(shell),
     };
     Ok(Invocation { json: args.json, command })
@@ -149,6 +154,27 @@ fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
 fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Command {
     let usual = if request.kind == MoveKind::Switchover { Until::Done } else { Until::Moved };
     Command::Move(source, request, until.unwrap_or(usual))
+}
+
+fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
+    if !args.steps.is_sorted_by(|one, other| one < other) {
+        let text = "the shares of --step must rise: each moves more than the one before".into();
+        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+    }
+    Ok(WhatIf {
+        clients: args.clients,
+        ttl: args.ttl,
+        negative_ttl: args.negative_ttl,
+        steps: args.steps,
+        wait: args.wait.duration(),
+        population: args.population,
+        violators: args.violators,
+        applications: args.applications,
+        pause: args.pause.duration(),
+        capacity: args.capacity,
+        arrivals: args.arrivals,
+        seed: args.seed,
+    })
 }
 
 fn steer(source: Source, action: Action, args: SteerArgs) -> Command {

@@ -9,6 +9,7 @@ mod exit;
 mod follow;
 mod query;
 mod render;
+mod simulate;
 #[cfg(test)]
 mod tests;
 
@@ -80,6 +81,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::History(source, request) => show(json, daemon::history(&source, request)),
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
+        Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);

@@ -191,7 +191,7 @@ fn wrong_command_lines_are_explained() {
 #[test]
 fn help_texts() {
     let mut shown = String::new();
-    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help"] {
+    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help", "simulate --help"] {
         let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(line)).unwrap_err());
     }
     assert!(!shown.contains("--force"));

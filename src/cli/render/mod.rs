@@ -2,11 +2,13 @@
 //! where names allow.
 
 pub(super) mod check;
+pub(super) mod curve;
 pub(super) mod dig;
 mod finding;
 mod moves;
 mod reload;
 pub(super) mod run;
+mod simulate;
 mod status;
 
 use crate::cli::Exit;

@@ -3,8 +3,14 @@
 //! All that decides is real: content, gates, the door, and the function that answers clients. [`faulty`] lays over it what
 //! may go wrong.
 
+pub mod authority;
+pub mod chance;
+pub mod crowd;
 pub mod faulty;
+pub mod message;
 mod orders;
+pub mod population;
+pub mod resolver;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
