@@ -109,7 +109,7 @@ impl Case {
         let variants = variants(rng, sites);
         let policy = policy(rng);
         let watched = rng.chance(70);
-        let resolvers = (0..4).map(|_| resolver(rng)).collect();
+        let resolvers = (0..5).map(|_| resolver(rng)).collect();
         let count = 2 + rng.below(10);
         let mut acts: Vec<_> = (0..count).map(|_| (when(rng), act(rng, sites))).collect();
         acts.extend(beside_moves(rng, &acts, sites));

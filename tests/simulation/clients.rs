@@ -11,6 +11,7 @@ use understudy::serving::Serving;
 use understudy::serving::content::Content;
 use understudy::serving::respond::{Asker, Transport};
 use understudy::time::Timestamp;
+use understudy::world::sim::resolver::{Habits, Outcome, Prefetch, Resolver as Model, Stale};
 
 use crate::case::ResolverSpec;
 use crate::content::origin;
@@ -119,6 +120,53 @@ impl Resolver {
             learn(&mut self.caches[cache], &answer, &name, rtype, &source)?;
         }
         Err(format!("it goes round in circles at {name}"))
+    }
+}
+
+/// A resolver with habits of its own, which may keep what it is told for longer than it should.
+pub struct Odd {
+    egresses: Vec<IpAddr>,
+    model: Model,
+    pause: u64,
+    rng: Rng,
+    pub next: Timestamp,
+}
+
+impl Odd {
+    pub fn new(spec: &ResolverSpec, seed: u64, now: Timestamp) -> Odd {
+        let egresses: Vec<IpAddr> = spec.egresses.iter().map(|octets| IpAddr::V4(Ipv4Addr::from(*octets))).collect();
+        let mut rng = Rng::new(seed);
+        let habits = Habits {
+            floor: *rng.pick(&[0, 0, 30, 300]),
+            cap: *rng.pick(&[u32::MAX, 60]),
+            negative_floor: *rng.pick(&[0, 60]),
+            late: *rng.pick(&[0, 0, 30]),
+            prefetch: *rng.pick(&[Prefetch::Never, Prefetch::LastTenth, Prefetch::Last(10, 60)]),
+            stale: *rng.pick(&[Stale::Never, Stale::OnFailure(3600), Stale::AtOnce(3600)]),
+            caches: *rng.pick(&[1, 3, 8]),
+            nxdomain_cut: rng.chance(50),
+            ..Habits::default()
+        };
+        let model = Model::new(egresses[0], habits, seed);
+        Odd { egresses, model, pause: spec.pause, rng, next: now }
+    }
+
+    /// A user asks for one of the names that always resolve.
+    pub fn ask(&mut self, serving: &Serving, now: Timestamp) -> Result<(), String> {
+        let front = *self.rng.pick(&["www", "www", "api", "mx"]);
+        self.next = Timestamp(now.0 + 1 + self.rng.below(2 * self.pause as usize) as i64);
+        let name = Name::absolute(&format!("{front}.{}", origin())).map_err(|why| format!("{why:?}"))?;
+        let Odd { egresses, model, rng, .. } = self;
+        let mut server = |packet: &[u8], _: IpAddr, now: Timestamp, out: &mut Vec<u8>| {
+            let asker = Asker { source: *rng.pick(egresses), transport: Transport::Tcp, now };
+            out.resize(65_535, 0);
+            let length = serving.respond(packet, &asker, out).unwrap_or(0);
+            out.truncate(length);
+        };
+        match model.resolve(&name, RrType::A, now, &mut server).outcome {
+            Outcome::Data(_) => Ok(()),
+            other => Err(format!("{front} does not resolve for an odd resolver at {}: {other:?}", egresses[0])),
+        }
     }
 }
 

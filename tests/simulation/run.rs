@@ -21,7 +21,7 @@ use understudy::world::turns::Engine;
 use understudy::world::{By, Outcome, World};
 
 use crate::case::{Act, Case, Change, REGIONS, Steering};
-use crate::clients::Resolver;
+use crate::clients::{Odd, Resolver};
 use crate::content::{SITES, Variant, all_kept, content, origin, parts, variants_of};
 use crate::support::sites::{nothing, sets};
 use crate::watch::Watch;
@@ -57,7 +57,7 @@ pub struct Summary {
 /// What comes later by itself.
 enum Later {
     /// A plan that was shown is carried out.
-    CarryOut(Order, Draft),
+    CarryOut(Box<(Order, Draft)>),
     /// Checks have seen a site.
     Seen(usize),
 }
@@ -71,6 +71,7 @@ pub struct Run<J> {
     pub engine: Engine,
     policy: understudy::failover::policy::Policy,
     resolvers: Vec<Resolver>,
+    odd: Vec<Odd>,
     variants: Vec<Variant>,
     epoch: u64,
     waiting_edits: Vec<(usize, Change)>,
@@ -150,9 +151,12 @@ impl<J: Journal> Run<J> {
         }
         let engine = sim.engine(&case.policy, &journal)?;
         let journal = FaultyJournal::new(journal.journal, case.commits.clone(), process.clone());
-        let resolvers = case.resolvers.iter().zip(0..);
+        let resolvers = case.resolvers.iter().zip(0..).take(3);
         let resolvers: Vec<Resolver> =
             resolvers.map(|(spec, at)| Resolver::new(spec, case.seed << 8 | at, START)).collect();
+        // The last of them have habits of their own.
+        let odd = case.resolvers.iter().zip(0..).skip(2);
+        let odd = odd.map(|(spec, at)| Odd::new(spec, case.seed << 8 | 128 | at, START)).collect();
         let measured = vec![case.watched.then_some(Health::Up); case.variants.len()];
         let later = (0..measured.len()).filter(|_| case.watched).map(|site| (START, Later::Seen(site)));
         let watch = Watch::new(&first_state(case));
@@ -167,6 +171,7 @@ impl<J: Journal> Run<J> {
             engine,
             policy: case.policy.clone(),
             resolvers,
+            odd,
             variants: case.variants.clone(),
             epoch: 1,
             waiting_edits: Vec::new(),
@@ -197,7 +202,8 @@ impl<J: Journal> Run<J> {
             let late = self.world.next();
             // The daemon goes by its own clock.
             let engine = self.engine.deadline().map(|at| Timestamp(at.0 - self.world.skew()));
-            let user = self.resolvers.iter().map(|resolver| resolver.next).min();
+            let user = self.resolvers.iter().map(|resolver| resolver.next);
+            let user = user.chain(self.odd.iter().map(|resolver| resolver.next)).min();
             let is_over = act.is_none() && later.is_none() && late.is_none();
             if is_over && !recovered {
                 recovered = true;
@@ -228,7 +234,7 @@ impl<J: Journal> Run<J> {
             } else if later == Some(next) {
                 let place = self.later.iter().position(|(at, _)| *at == next).unwrap_or(0);
                 match self.later.remove(place).1 {
-                    Later::CarryOut(order, draft) => self.carry_out(&order, Some(&draft))?,
+                    Later::CarryOut(shown) => self.carry_out(&shown.0, Some(&shown.1))?,
                     Later::Seen(site) => self.seen(site)?,
                 }
             } else {
@@ -241,6 +247,10 @@ impl<J: Journal> Run<J> {
     fn user(&mut self, now: Timestamp) -> Result<(), String> {
         let serving = Arc::clone(self.sim().serving());
         for resolver in self.resolvers.iter_mut().filter(|resolver| resolver.next <= now) {
+            self.summary.asked += 1;
+            resolver.ask(&serving, now)?;
+        }
+        for resolver in self.odd.iter_mut().filter(|resolver| resolver.next <= now) {
             self.summary.asked += 1;
             resolver.ask(&serving, now)?;
         }
@@ -279,7 +289,7 @@ impl<J: Journal> Run<J> {
                     None => self.carry_out(&order, None),
                     Some(wait) => {
                         if let Ok(draft) = self.world.world.carry_out(&self.engine.state, &order, None) {
-                            self.later.push((self.clock.now().after(wait), Later::CarryOut(order, draft)));
+                            self.later.push((self.clock.now().after(wait), Later::CarryOut(Box::new((order, draft)))));
                         }
                         Ok(())
                     }
