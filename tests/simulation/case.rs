@@ -31,6 +31,8 @@ pub enum Act {
     Edit(usize, Change),
     /// The clock is set forward or back, by so many milliseconds.
     Clock(i64),
+    /// It was found out when the old answers of a region's move will be gone.
+    Bound(usize),
     /// The daemon is stopped and started again.
     Restart,
 }
@@ -223,6 +225,10 @@ fn beside_moves(rng: &mut Rng, acts: &[(Duration, Act)], sites: usize) -> Vec<(D
         }
         if rng.chance(20) {
             beside.push((at + seconds(rng, 200), edit(rng, sites)));
+        }
+        if rng.chance(25) {
+            let bounds = (0..4).map(|_| (at + seconds(rng, 500), Act::Bound(region)));
+            beside.extend(bounds);
         }
         if rng.chance(15) {
             let health = *rng.pick(&[Health::Up, Health::Down, Health::Unknown]);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use understudy::failover::actor::Actor;
 use understudy::failover::event::{Event, Target};
 use understudy::failover::health::Health;
+use understudy::failover::moves::{Direction, Phase};
 use understudy::failover::names::{Frozen, RegionName, SiteName};
 use understudy::failover::plan::MoveRequest;
 use understudy::failover::refusal::Refusal;
@@ -24,7 +25,7 @@ use crate::case::{Act, Case, Change, REGIONS, Steering};
 use crate::clients::{Odd, Resolver};
 use crate::content::{SITES, Variant, all_kept, content, origin, parts, variants_of};
 use crate::support::sites::{nothing, sets};
-use crate::watch::Watch;
+use crate::watch::{Watch, last_held};
 use crate::wrong::{Weakened, Without};
 
 /// When every run begins.
@@ -322,6 +323,7 @@ impl<J: Journal> Run<J> {
                 self.watch.clock_stepped(milliseconds);
                 Ok(())
             }
+            Act::Bound(region) => self.bound(REGIONS[region]),
             Act::Restart => {
                 self.process.end();
                 self.after()
@@ -340,6 +342,20 @@ impl<J: Journal> Run<J> {
                 self.drive(draft.begin(), &by)
             }
         }
+    }
+
+    /// When old answers are gone is told as it is, by the daemon's clock.
+    fn bound(&mut self, region: &str) -> Result<(), String> {
+        let state = &self.engine.state;
+        let Some((id, moving)) = state.move_of(&RegionName::from(region)) else { return Ok(()) };
+        let Some(zone) = self.sim().serving().zone(origin().as_ref()) else { return Ok(()) };
+        if moving.direction != Direction::Forward || !matches!(moving.phase, Phase::Draining { .. }) {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let held = last_held(moving, zone, &self.resolvers).map_or(now, |(held, _)| held.max(now));
+        let until = Timestamp(held.0 + self.world.skew());
+        self.drive(Event::DrainBound { id, until, basis: "what resolvers hold".into() }, &By::daemon())
     }
 
     /// Checks tell what they see of a site.

@@ -8,6 +8,7 @@ use understudy::failover::moves::{Direction, Move, MoveId, Outcome, Phase, Why};
 use understudy::failover::plan::Kind;
 use understudy::failover::state::State;
 use understudy::failover::step::step;
+use understudy::name::Name;
 use understudy::rr::RrType;
 use understudy::serial::Serial;
 use understudy::serving::ZoneServing;
@@ -236,32 +237,12 @@ impl Watch {
         until: Timestamp,
         why: &str,
     ) -> Result<(), String> {
-        let left: BTreeSet<&str> = moving.base.values().map(|from| from.site.as_str()).collect();
-        for ((name, rtype), entry) in resolvers.iter().flat_map(Resolver::caches) {
-            let Entry { rdatas, until: held, site, egress, content } = entry;
-            if held.0 - self.forward <= until.0 || !left.contains(site.as_str()) {
-                continue;
+        match last_held(moving, zone, resolvers) {
+            Some((held, what)) if held.0 - self.forward > until.0 => {
+                Err(format!("{what} {} ms too long: {why}", held.0 - until.0))
             }
-            let region = if egress.to_string().starts_with("100.") { "europe" } else { "default" };
-            if !moving.base.contains_key(region) || [RrType::SOA, RrType::NS].contains(rtype) {
-                continue;
-            }
-            let told = |content: &Content, site: &str| -> Option<BTreeSet<Vec<u8>>> {
-                let site = content.site_named(site).map(|id| content.site(id))?;
-                let set = site.zone.rrset(name.as_ref(), *rtype);
-                Some(set.iter().flat_map(|set| set.rdatas()).map(<[u8]>::to_vec).collect())
-            };
-            let to = moving.plan.to.as_str();
-            let held_as: BTreeSet<Vec<u8>> = rdatas.iter().cloned().collect();
-            // What both ends answer alike, or did when it was told, does not move: an edit made it what it is.
-            let moves =
-                told(&zone.content, site) != told(&zone.content, to) && told(content, to).as_ref() != Some(&held_as);
-            if moves && told(&zone.content, to).as_ref() != Some(&held_as) {
-                let over = held.0 - until.0;
-                return Err(format!("{egress} holds {name} {rtype} of {site} {over} ms too long: {why}"));
-            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub fn end(&mut self, sim: &Simulated, engine: &Engine, journal: &dyn Journal) -> Result<(), String> {
@@ -294,6 +275,35 @@ impl Watch {
         }
         Ok(())
     }
+}
+
+/// Until when some resolver holds what a site that is left answered and the target does not; who, and what.
+pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> Option<(Timestamp, String)> {
+    let to = moving.plan.to.as_str();
+    let left = moving.base.values().flat_map(|from| from.others.iter().chain([&from.site]));
+    let left: BTreeSet<&str> = left.map(|site| site.as_str()).filter(|site| *site != to).collect();
+    let is_old = |((name, rtype), entry): &(&(Name, RrType), &Entry)| {
+        let Entry { rdatas, site, egress, content, .. } = entry;
+        let region = if egress.to_string().starts_with("100.") { "europe" } else { "default" };
+        if !left.contains(site.as_str()) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
+            return false;
+        }
+        let told = |content: &Content, site: &str| -> Option<BTreeSet<Vec<u8>>> {
+            let site = content.site_named(site).map(|id| content.site(id))?;
+            let set = site.zone.rrset(name.as_ref(), *rtype);
+            Some(set.iter().flat_map(|set| set.rdatas()).map(<[u8]>::to_vec).collect())
+        };
+        let held_as: Option<BTreeSet<Vec<u8>>> = Some(rdatas.iter().cloned().collect());
+        // What both ends answer alike, or did when it was told, does not move: an edit made it what it is.
+        told(&zone.content, site) != told(&zone.content, to)
+            && told(content, to) != held_as
+            && told(&zone.content, to) != held_as
+    };
+    let old = resolvers.iter().flat_map(Resolver::caches).filter(is_old);
+    let last = old.max_by_key(|(_, entry)| entry.until);
+    last.map(|((name, rtype), Entry { until, site, egress, .. })| {
+        (*until, format!("{egress} holds {name} {rtype} of {site}"))
+    })
 }
 
 /// What is served is what is decided: the sites and the shares of all regions.
