@@ -26,11 +26,17 @@ pub mod snapshot;
 // Routing and content; from a packet to its answer.
 pub mod serving;
 
+// Names that are asked for to find out what resolvers keep.
+pub mod canary;
+
 // What may speak against a change.
 pub mod gate;
 
 // The one door: candidate, verified, published.
 pub mod door;
+
+// What was seen of a resolver from both ends, and what follows from it.
+pub mod observation;
 
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
@@ -42,6 +48,9 @@ pub mod store;
 
 // Sockets around the engine.
 pub mod serve;
+
+// Resolvers, asked for canaries.
+pub mod probe;
 
 // The only loop: reads, proposes, publishes, restores.
 pub mod driver;

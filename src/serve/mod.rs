@@ -26,10 +26,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use listen::{ListenSettings, Listeners, Running, ServeError};
 pub use stage::Stage;
+pub(crate) use threads::runtime;
 
 use crate::time::Timestamp;
 
 /// The time now. A clock before 1970 counts as 1970.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
