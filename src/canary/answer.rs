@@ -1,6 +1,6 @@
 //! From a packet to a canary's answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::{ASKED, Arrival, Canary, CanaryZone, Content, Part, Replied};
 use crate::name::NameRef;
@@ -23,8 +23,10 @@ const TC: u8 = 0x02;
 const KEPT: [u8; 2] = [0x79, 0x10];
 /// REFRESH, RETRY and EXPIRE of the SOA records; nobody transfers these zones.
 const SOA_TIMES: [u32; 3] = [3600, 600, 86_400];
-/// The address in the A records of canaries: one for documentation (RFC 5737), with the version as its last octet.
-const ADDRESS: [u8; 3] = [192, 0, 2];
+/// What the addresses of canaries begin with: those for documentation (RFC 5737, RFC 3849). IPv4 ones end in the version;
+/// in IPv6 ones the version stands in the second half of what identifies a network, and the time in milliseconds behind it.
+const V4: [u8; 3] = [192, 0, 2];
+const V6: [u16; 2] = [0x2001, 0xdb8];
 
 impl CanaryZone {
     /// The answer to a packet.
@@ -109,9 +111,16 @@ impl CanaryZone {
         let has_data = at_apex || part == Part::Asked && matches!(content, Content::Data | Content::Stream);
         let given = match question.rtype {
             RrType::A if has_data => {
-                let [a, b, c] = ADDRESS;
+                let [a, b, c] = V4;
                 message.record(Section::Answer, question.name, RrType::A, canary.ttl, |out| {
                     out.octets(&[a, b, c, version]);
+                });
+                true
+            }
+            RrType::AAAA if has_data => {
+                let address = address(version, asker.now);
+                message.record(Section::Answer, question.name, RrType::AAAA, canary.ttl, |out| {
+                    out.octets(&address.octets());
                 });
                 true
             }
@@ -198,6 +207,21 @@ impl CanaryZone {
             out.octets(&ttl.seconds().to_be_bytes());
         });
     }
+}
+
+/// The address of a canary: which version it is and when it was given.
+fn address(version: u8, now: Timestamp) -> Ipv6Addr {
+    let [first, second] = V6;
+    let front = Ipv6Addr::new(first, second, 0, version.into(), 0, 0, 0, 0);
+    Ipv6Addr::from_bits(front.to_bits() | u128::from(now.0.unsigned_abs()))
+}
+
+/// The version of the canary whose address this is, and when it was given; none if it is not a canary's.
+pub fn version(address: Ipv6Addr) -> Option<(u8, Timestamp)> {
+    let [first, second, 0, version, ..] = address.segments() else { return None };
+    let given = i64::try_from(address.to_bits() & u128::from(u64::MAX)).ok()?;
+    let version = u8::try_from(version).ok().filter(|version| (1..=2).contains(version))?;
+    ([first, second] == V6).then_some((version, Timestamp(given)))
 }
 
 /// The serial at a time.

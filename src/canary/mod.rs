@@ -24,12 +24,14 @@ use crate::rr::RrType;
 use crate::serving::respond::Transport;
 use crate::time::{Timestamp, Ttl};
 
-pub use answer::given;
+pub use answer::{given, version};
 
 /// How long before its turn and behind it a canary is answered for: older ones are names that somebody kept.
 pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The label, in front of a canary's own, that is asked for.
 pub const ASKED: &[u8] = b"q";
+/// The type that is asked for: its data have room for the time.
+pub const ASKED_TYPE: RrType = RrType::AAAA;
 /// The longest TTL that a canary has.
 pub const MAX_TTL: Ttl = Ttl::new(7 * 24 * 3600).unwrap();
 
@@ -37,7 +39,8 @@ pub const MAX_TTL: Ttl = Ttl::new(7 * 24 * 3600).unwrap();
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// An A and a TXT record, which say which version this is and when it was given.
+    /// Addresses (A and AAAA) and a text (TXT), which say which version this is and when it was given. Resolvers that keep
+    /// but a few types keep addresses.
     Data,
     /// There is no such name (NXDOMAIN).
     NoName,
@@ -82,15 +85,18 @@ pub struct Canary {
     pub ttl: Ttl,
     /// When it changes; in whole tenths of seconds.
     pub turn: Timestamp,
-    /// Tells it from others of its kind.
+    /// Tells it from others of its kind; at most [`Canary::NONCES`].
     pub nonce: u32,
 }
 
 impl Canary {
-    /// A canary whose turn is at that time or up to a tenth of a second before it.
+    /// The greatest nonce.
+    pub const NONCES: u32 = (1 << NONCE_BITS) - 1;
+
+    /// A canary whose turn is at that time or up to a tenth of a second before it. Of a nonce, the lower bits count.
     pub fn new(before: Content, after: Content, ttl: Ttl, turn: Timestamp, nonce: u32) -> Canary {
-        let turn = Timestamp(turn.0.max(0).div_euclid(TENTH) * TENTH);
-        Canary { before, after, ttl: ttl.min(MAX_TTL), turn, nonce }
+        let turn = Timestamp(turn.0.clamp(0, LATEST).div_euclid(TENTH) * TENTH);
+        Canary { before, after, ttl: ttl.min(MAX_TTL), turn, nonce: nonce & Canary::NONCES }
     }
 
     /// What it answers then, and which version that is: 1 before the turn, 2 behind it.
@@ -103,6 +109,8 @@ impl Canary {
     }
 }
 
+/// The latest turn, in the year 2187: what there are digits for.
+const LATEST: i64 = (1 << 36) * TENTH - TENTH;
 /// Milliseconds of a tenth of a second.
 const TENTH: i64 = 100;
 
@@ -118,40 +126,65 @@ impl fmt::Debug for CanaryKey {
 }
 
 impl CanaryKey {
-    /// The canary's label.
+    /// The canary's label, such as `xd30-8kq1n3v0c2m5e7a1r4t6`: the first letters of what it answers before its turn and
+    /// behind it, the TTL; turn and nonce; the code. It is short: dnsmasq keeps only a few names of fifty octets or more.
     pub fn label(&self, canary: &Canary) -> String {
         let open = open_label(canary);
         let code = self.code(open.as_bytes());
-        open + &format!("-{code:016x}")
+        open + &code
     }
 
     /// The canary whose label this is; none if it is not one that was made with this key. Case does not count.
     pub fn read(&self, label: &[u8]) -> Option<Canary> {
         let label = str::from_utf8(label).ok()?.to_ascii_lowercase();
-        let (open, code) = label.rsplit_once('-')?;
-        if format!("{:016x}", self.code(open.as_bytes())) != code {
+        let (open, code) = label.split_at_checked(label.len().checked_sub(CODE)?)?;
+        if self.code(open.as_bytes()) != code {
             return None;
         }
-        let mut parts = open.split('-');
-        let &[before, after] = parts.next()?.as_bytes() else { return None };
-        let ttl = Ttl::new(u32::from_str(parts.next()?).ok()?)?;
-        let turn = i64::from_str_radix(parts.next()?, 16).ok()?.checked_mul(TENTH)?;
-        let nonce = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let (front, body) = open.split_once('-')?;
+        let &[before, after, ref ttl @ ..] = front.as_bytes() else { return None };
+        let ttl = Ttl::new(u32::from_str(str::from_utf8(ttl).ok()?).ok()?)?;
+        let body = number(body)?;
+        let turn = i64::try_from(body >> NONCE_BITS).ok()?.checked_mul(TENTH)?;
+        let nonce = (body & u64::from(Canary::NONCES)) as u32;
         let canary =
             Canary { before: Content::of(before)?, after: Content::of(after)?, ttl, turn: Timestamp(turn), nonce };
         // One canary has one label.
         (open_label(&canary) == open).then_some(canary)
     }
 
-    fn code(&self, open: &[u8]) -> u64 {
-        SipHasher24::new_with_key(&self.0).hash(open)
+    fn code(&self, open: &[u8]) -> String {
+        digits(SipHasher24::new_with_key(&self.0).hash(open), CODE)
     }
 }
+
+/// How many digits a label's code has.
+const CODE: usize = 8;
+/// How many digits its turn and nonce have.
+const BODY: usize = 12;
+/// How many bits of them are the nonce.
+const NONCE_BITS: u32 = 24;
+/// Digits of five bits each (RFC 4648 §7).
+const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
 /// A canary's label without its code.
 fn open_label(canary: &Canary) -> String {
     let [before, after] = [canary.before, canary.after].map(|content| char::from(content.letter()));
-    format!("{before}{after}-{}-{:x}-{:08x}", canary.ttl, canary.turn.0 / TENTH, canary.nonce)
+    let turn = (canary.turn.0 / TENTH).unsigned_abs();
+    let body = digits(turn << NONCE_BITS | u64::from(canary.nonce & Canary::NONCES), BODY);
+    format!("{before}{after}{}-{body}", canary.ttl)
+}
+
+/// The last `count` digits of a number.
+fn digits(number: u64, count: usize) -> String {
+    (0..count).rev().map(|at| char::from(DIGITS[(number >> (5 * at)) as usize & 31])).collect()
+}
+
+/// The number of so many digits.
+fn number(digits: &str) -> Option<u64> {
+    let value = |digit: u8| DIGITS.iter().position(|known| *known == digit);
+    (digits.len() == BODY).then_some(())?;
+    digits.bytes().try_fold(0, |number, digit| Some(number << 5 | value(digit)? as u64))
 }
 
 /// A zone of canaries, delegated to a server that serves no other.

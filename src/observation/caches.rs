@@ -26,6 +26,13 @@ pub(super) fn count(series: &[Series]) -> Option<CacheCount> {
     Some(CacheCount { least, likely, most: (most < MOST).then_some(most) })
 }
 
+/// Whether so many questions put an answer into each cache, but by a rare accident.
+pub(super) fn fill(caches: Option<CacheCount>, questions: u32) -> bool {
+    let Some(CacheCount { likely, most: Some(_), .. }) = caches else { return false };
+    let caches = f64::from(likely);
+    caches * (1.0 - 1.0 / caches).powi(questions as i32) <= 2.0 * UNLIKELY
+}
+
 /// How many caches were met by how many questions of a series; none if it showed nothing.
 fn met(series: &Series) -> Option<(u32, u32)> {
     let mut given: Vec<i64> = Vec::new();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::span::{Seen, Span};
-use super::{Habit, Hold, Kind, Measured, Observations, Reply, Series, Tally, caches, verdict};
+use super::{CacheCount, Habit, Hold, Kind, Measured, Observations, Reply, Series, Tally, caches, verdict};
 use crate::canary::{Arrival, Content, Part};
 use crate::serving::respond::Transport;
 use crate::time::Ttl;
@@ -20,13 +20,14 @@ const MOST_EGRESSES: usize = 256;
 impl Observations {
     /// What follows from them.
     pub fn measure(&self) -> Measured {
-        let holds = self.holds();
+        let caches = caches::count(&self.counts);
+        let holds = self.holds(caches);
         let (prefetch, prefetch_left) = self.prefetch();
         let arrivals = || self.all().flat_map(|series| &series.arrivals);
         let has = |what: fn(&Arrival) -> bool| arrivals().any(what);
         let egress: BTreeSet<IpAddr> = arrivals().map(|arrival| arrival.source).take(MOST_EGRESSES * 64).collect();
         let mut measured = Measured {
-            caches: caches::count(&self.counts),
+            caches,
             egress: egress.into_iter().take(MOST_EGRESSES).collect(),
             prefetch,
             prefetch_left,
@@ -54,9 +55,11 @@ impl Observations {
         keys.into_iter().map(|(kind, ttl)| (kind, ttl, of((kind, ttl)))).collect()
     }
 
-    fn holds(&self) -> Vec<Hold> {
+    fn holds(&self, caches: Option<CacheCount>) -> Vec<Hold> {
+        // Where a cache never had the old answer, that it gives the new one says nothing of its hold.
+        let proven = |span: Span| Span { miss: span.miss.filter(|_| caches::fill(caches, span.fills)), ..span };
         let hold = |(kind, ttl, series): (Kind, u32, Vec<&Series>)| {
-            let spans: Vec<Span> = series.iter().filter_map(|series| series.span()).collect();
+            let spans: Vec<Span> = series.iter().filter_map(|series| series.span()).map(proven).collect();
             hold(kind, ttl, &spans)
         };
         self.groups().into_iter().filter_map(hold).collect()

@@ -25,6 +25,8 @@ pub(super) struct Span {
     pub miss: Option<i64>,
     /// The age at which it was fetched again although the old content was given out, and still would be.
     pub refreshed: Option<i64>,
+    /// How many questions were asked before the turn, to put the old content into all caches.
+    pub fills: u32,
     /// By how much the ages may be wrong, for the time that a reply takes.
     pub slack: i64,
 }
@@ -90,6 +92,7 @@ impl Series {
                 Seen::Neither => {}
             }
         }
-        Some(Span { hit: hit?, miss, refreshed, slack: self.slack() })
+        let fills = self.asks.iter().filter(|ask| ask.sent < self.canary.turn).count() as u32;
+        Some(Span { hit: hit?, miss, refreshed, fills, slack: self.slack() })
     }
 }

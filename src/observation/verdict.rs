@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use super::estimate::is_unlike;
 use super::span::Seen;
 use super::{Habit, Hold, Kind, Measured, Observations, Reply, Series};
 
 /// Failures may be kept for so many seconds (RFC 9520 §3.2).
 const FAILURES: f64 = 300.0;
 /// Holds that are alike to this part are of one floor or cap, and to this part in proportion to TTLs, of a multiplier.
-const ALIKE: f64 = 0.15;
+const ALIKE: f64 = 0.1;
 /// By how many seconds a shown TTL has to be wrong to mislead.
 const MISLEADING: i64 = 3;
 
@@ -48,6 +49,11 @@ pub enum Verdict {
         /// The longest.
         most: f64,
     },
+    /// Every question was answered afresh: it keeps nothing, or has more caches than were told apart.
+    Afresh {
+        /// How many questions that were.
+        questions: u32,
+    },
     /// It keeps failures for longer than five minutes (RFC 9520).
     LongFailures {
         /// How long at least.
@@ -78,6 +84,9 @@ impl fmt::Display for Verdict {
             Verdict::Unlike { kind, least, most } => {
                 write!(f, "{} is kept for {least} s by one cache and for {most} s by another", kind.word())
             }
+            Verdict::Afresh { questions } => {
+                write!(f, "{questions} questions were all answered afresh: it keeps nothing, or has very many caches")
+            }
             Verdict::LongFailures { seconds } => {
                 write!(f, "failures are kept for {seconds} s or more, and RFC 9520 allows 300 s")
             }
@@ -91,7 +100,8 @@ impl fmt::Display for Verdict {
 
 /// The verdicts on what was measured.
 pub(super) fn of(measured: &Measured, observations: &Observations) -> Vec<Verdict> {
-    let mut verdicts = Vec::new();
+    let uncounted = measured.caches.filter(|caches| caches.most.is_none());
+    let mut verdicts: Vec<Verdict> = uncounted.map(|caches| Verdict::Afresh { questions: caches.least }).into_iter().collect();
     for kind in Kind::ALL {
         let holds: Vec<&Hold> = measured.holds.iter().filter(|hold| hold.kind == kind).collect();
         verdicts.extend(unlike(kind, &holds));
@@ -146,7 +156,7 @@ fn are_alike(values: &[f64]) -> bool {
 /// Whether the TTL shown with old content was wrong about how long it was kept yet.
 fn misleads(series: &Series) -> bool {
     let Some(span) = series.span() else { return false };
-    let Some(miss) = span.miss.filter(|_| span.refreshed.is_none()) else { return false };
+    let Some(miss) = span.miss.filter(|_| span.refreshed.is_none() && !is_unlike(&span)) else { return false };
     let Some(first) = series.seeds().next() else { return false };
     let off = |ask: &super::Ask| {
         let shown = match ask.reply {

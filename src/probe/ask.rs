@@ -39,7 +39,7 @@ pub enum Carrier {
     Dot,
 }
 
-/// Asks for a name's TXT record. The name and the id make a reply the one to this question.
+/// Asks for the data of a canary's name. The name and the id make a reply the one to this question.
 pub async fn ask(resolver: SocketAddr, carrier: Carrier, name: NameRef<'_>, id: u16, patience: Duration) -> Ask {
     let sent = serve::now();
     let query = query(name, id);
@@ -67,7 +67,7 @@ fn query(name: NameRef<'_>, id: u16) -> Vec<u8> {
     // RD; one question, one additional record.
     query.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
     query.extend_from_slice(name.as_wire());
-    query.extend_from_slice(&RrType::TXT.0.to_be_bytes());
+    query.extend_from_slice(&canary::ASKED_TYPE.0.to_be_bytes());
     query.extend_from_slice(&Class::IN.0.to_be_bytes());
     query.push(0);
     query.extend_from_slice(&RrType::OPT.0.to_be_bytes());
@@ -130,14 +130,11 @@ fn read(message: &[u8], near: Timestamp) -> Reply {
     }
 }
 
-/// A canary's own text.
+/// A canary's own address.
 fn data(message: &Message) -> Option<Reply> {
     message.answers.iter().find_map(|record| {
-        let RData::TXT(txt) = &record.data else { return None };
-        let text = String::from_utf8(txt.txt_data.first()?.to_vec()).ok()?;
-        let mut words = text.strip_prefix("canary version=")?.split(" given=");
-        let version = words.next()?.parse().ok()?;
-        let given = Timestamp(words.next()?.parse().ok()?);
+        let RData::AAAA(address) = &record.data else { return None };
+        let (version, given) = canary::version(address.0)?;
         Some(Reply::Data { version, given, ttl: Ttl::from_wire(record.ttl) })
     })
 }

@@ -15,6 +15,8 @@ const REPEATS: u32 = 3;
 const COUNTING: [u32; 2] = [24, 96];
 /// From how many caches on they are counted once more.
 const MANY: u32 = 5;
+/// For how many caches those are taken that could not be counted.
+const SOME: u32 = 2;
 /// The most questions that put an answer into all caches.
 const MOST_FILLS: u32 = 64;
 /// With this probability or less there is still a cache that was not met.
@@ -58,16 +60,16 @@ pub(super) async fn calibrate(
     progress.begin("counting caches", of);
     reach(subject, greatest).await?;
     count(subject, greatest, &mut seen).await?;
-    let caches = seen.measure().caches.map_or(1, |caches| caches.likely);
+    // Of more than can be counted, or of none, some are asked; nothing is said of how long they keep what at most.
+    let caches = seen.measure().caches;
+    let caches = caches.map_or(1, |caches| if caches.most.is_some() { caches.likely } else { SOME });
     let fills = fills(caches).min(most_fills(subject, least));
     small(subject, greatest, fills, &mut seen).await?;
 
     progress.say(&format!("waiting until answers with TTLs up to {greatest} s are let go of"));
-    let watch = plan.watch;
-    let order = |before, ttl, phase| HoldOrder { before, ttl, fills, news: news(caches), phase, watch };
+    let usual = HoldOrder { before: Content::Data, ttl: least, fills, news: news(caches), phase: 0.0, watch: plan.watch };
     let kinds = [Content::Data, Content::NoName, Content::NoData];
-    let orders = kinds.iter().flat_map(|before| plan.ttls.iter().map(move |ttl| (*before, *ttl)));
-    seen.holds = holds(subject, orders, order, progress).await?;
+    seen.holds = holds(subject, orders(&kinds, &plan.ttls, usual), progress).await?;
 
     // Failures, and silence above all, are remembered of a server: they come last.
     progress.say("waiting until failures are forgotten, and for stale answers");
@@ -77,7 +79,7 @@ pub(super) async fn calibrate(
         let Some(age) = age else { return Ok(Vec::new()) };
         late(subject, Content::Data, least, fills, age, progress).await
     };
-    let failures = holds(subject, [(Content::Failure, least)].into_iter(), order, progress);
+    let failures = holds(subject, orders(&[Content::Failure], &[least], usual), progress);
     let (cold, failures) = tokio::join!(cold, failures);
     seen.cold = cold?;
     seen.holds.extend(failures?);
@@ -127,23 +129,30 @@ async fn small(subject: &Subject<'_>, ttl: Ttl, fills: u32, seen: &mut Observati
     Ok(())
 }
 
+/// Each kind with each TTL, again and again, every time at another phase.
+fn orders(kinds: &[Content], ttls: &[Ttl], usual: HoldOrder) -> Vec<HoldOrder> {
+    let mut orders = Vec::new();
+    for &before in kinds {
+        for &ttl in ttls {
+            let phase = |repeat| f64::from(repeat) / f64::from(REPEATS);
+            orders.extend((0..REPEATS).map(|repeat| HoldOrder { before, ttl, phase: phase(repeat), ..usual }));
+        }
+    }
+    orders
+}
+
 /// Measures holds, all at once as far as the pace allows.
 async fn holds(
     subject: &Subject<'_>,
-    orders: impl Iterator<Item = (Content, Ttl)>,
-    order: impl Fn(Content, Ttl, f64) -> HoldOrder,
+    orders: Vec<HoldOrder>,
     progress: &Progress<'_>,
 ) -> Result<Vec<Series>, Stopped> {
-    let phase = |repeat: u32| f64::from(repeat) / f64::from(REPEATS);
-    let orders = orders
-        .flat_map(|(before, ttl)| (0..REPEATS).map(move |repeat| (before, ttl, phase(repeat))))
-        .map(|(before, ttl, phase)| order(before, ttl, phase));
     let one = |order: HoldOrder| async move {
         let series = subject.hold(&order).await;
         progress.step();
         series
     };
-    all(orders.map(one)).await
+    all(orders.into_iter().map(one)).await
 }
 
 async fn late(

@@ -22,6 +22,8 @@ const LONG_PATIENCE: Duration = Duration::from_secs(15);
 const CLOSEST: Duration = Duration::from_millis(500);
 /// What stands between the last seed and the turn.
 const BEFORE_TURN: Duration = Duration::from_millis(700);
+/// How often a canary is asked for in vain before its turn.
+const FILL_ATTEMPTS: u32 = 3;
 /// How late a query may reach the canaries' server after its question was answered.
 const STRAGGLERS: Duration = Duration::from_millis(300);
 
@@ -50,14 +52,15 @@ impl Drop for Asking<'_, '_> {
 impl<'p> Subject<'p> {
     /// A canary of its own that turns after so long.
     fn asking(&self, before: Content, after: Content, ttl: Ttl, turns_after: Duration) -> Asking<'_, 'p> {
-        let mut nonce = self.pace.chance().number() as u32;
+        let nonce = || self.pace.chance().number() as u32 & Canary::NONCES;
+        let mut chosen = nonce();
         // Where there is no room, nothing of what arrives is seen; the series shows nothing then.
         let mut attempts = 0;
-        while !self.register.open(nonce) && attempts < 8 {
-            nonce = self.pace.chance().number() as u32;
+        while !self.register.open(chosen) && attempts < 8 {
+            chosen = nonce();
             attempts += 1;
         }
-        let canary = Canary::new(before, after, ttl, serve::now().after(turns_after), nonce);
+        let canary = Canary::new(before, after, ttl, serve::now().after(turns_after), chosen);
         Asking { subject: self, canary, asks: Vec::new() }
     }
 
@@ -93,6 +96,23 @@ impl<'p> Subject<'p> {
         Ok(ask(self.address(), Carrier::Tcp, name.as_ref(), self.id(), PATIENCE).await.reply)
     }
 
+    /// A canary that was asked for so often before its turn. One whose turn came sooner is of no use, and another is made.
+    async fn filled(&self, before: Content, after: Content, ttl: Ttl, fills: u32) -> Result<Asking<'_, 'p>, Stopped> {
+        let _filling = self.pace.filling().await;
+        let mut span = self.span(fills);
+        for attempt in 1.. {
+            let mut asking = self.asking(before, after, ttl, span);
+            for _ in 0..fills {
+                asking.ask(None).await?;
+            }
+            if serve::now() < asking.canary.turn || attempt == FILL_ATTEMPTS {
+                return Ok(asking);
+            }
+            span *= 2;
+        }
+        unreachable!("the last attempt returns")
+    }
+
     /// How far apart questions for one canary are when it has this age.
     pub(super) fn apart(ttl: Ttl, age: Duration) -> Duration {
         (ttl.duration() / 20).max(age / 20).max(CLOSEST)
@@ -104,10 +124,7 @@ impl<'p> Subject<'p> {
         let HoldOrder { before, ttl, fills, news, phase, watch } = *order;
         let apart = Subject::apart(ttl, Duration::ZERO);
         let _load = self.pace.load(apart).await;
-        let mut asking = self.asking(before, Content::Data, ttl, self.span(fills));
-        for _ in 0..fills {
-            asking.ask(None).await?;
-        }
+        let mut asking = self.filled(before, Content::Data, ttl, fills).await?;
         let began = Instant::now();
         asking.until_turn().await;
         sleep(apart.mul_f64(phase)).await;
@@ -125,10 +142,7 @@ impl<'p> Subject<'p> {
 
     /// Puts a canary into the caches, and does not ask for it before it has this age.
     pub(super) async fn late(&self, after: Content, ttl: Ttl, fills: u32, age: Duration) -> Result<Series, Stopped> {
-        let mut asking = self.asking(Content::Data, after, ttl, self.span(fills));
-        for _ in 0..fills {
-            asking.ask(None).await?;
-        }
+        let mut asking = self.filled(Content::Data, after, ttl, fills).await?;
         asking.until_turn().await;
         let turn_to_age = age.saturating_sub(BEFORE_TURN);
         sleep_until(Instant::now() + turn_to_age).await;
