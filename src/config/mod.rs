@@ -7,6 +7,7 @@ mod moves;
 pub mod nearest;
 mod networks;
 mod page;
+pub mod probe;
 pub mod problem;
 pub mod protocol;
 mod read;
@@ -18,7 +19,7 @@ mod tests;
 mod zone;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,6 +59,10 @@ pub struct Config {
     pub regions: Vec<Region>,
     /// The operators of resolvers, in the order of the file.
     pub resolvers: Vec<ResolverConfig>,
+    /// The zone of canaries that they are asked for; none: resolvers are not probed.
+    pub canary: Option<probe::CanaryConfig>,
+    /// What is measured of them.
+    pub probe: probe::ProbeConfig,
     /// The zones in the order of the file.
     pub zones: Vec<ZoneConfig>,
 }
@@ -141,10 +146,10 @@ pub struct Control {
 pub struct ResolverConfig {
     /// What operators call it.
     pub name: String,
-    /// The networks that its resolvers ask from.
+    /// The networks that its resolvers ask from; none where nobody says so.
     pub networks: Vec<Network>,
-    /// An address at which it can be asked; none: it is not.
-    pub address: Option<IpAddr>,
+    /// How it can be asked; none: it is not.
+    pub asking: Option<probe::Asking>,
 }
 
 /// A zone, its sites, and who is answered from which.
@@ -209,6 +214,8 @@ impl Config {
             control: Control::default(),
             regions: Vec::new(),
             resolvers: Vec::new(),
+            canary: None,
+            probe: probe::ProbeConfig::default(),
             zones: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ use toml::de::DeTable;
 
 use super::page::Page;
 use super::problem::Problems;
+use super::probe::{read_canary, read_probe};
 use super::protocol::read_protocol;
 use super::table::{At, Table};
 use super::{Config, Control, Server, TcpLimits, networks, zone};
@@ -49,11 +50,14 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
     }
     let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
     let regions = networks::read_regions(top);
+    let server = read_server(top, dir);
     Config {
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
-        server: read_server(top, dir),
+        canary: read_canary(top, &server.listen),
+        probe: read_probe(top),
+        server,
         control: read_control(top),
         resolvers: networks::read_resolvers(top),
         zones: zone::read_zones(top, &regions),

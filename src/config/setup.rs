@@ -37,7 +37,7 @@ impl Config {
     fn operators(&self) -> Vec<Region> {
         let region =
             |resolver: &ResolverConfig| Region { name: resolver.name.clone(), networks: resolver.networks.clone() };
-        self.resolvers.iter().map(region).collect()
+        self.resolvers.iter().filter(|resolver| !resolver.networks.is_empty()).map(region).collect()
     }
 
     fn settings(&self, cookie_root: [u8; 16]) -> Settings {

@@ -11,7 +11,7 @@ use crate::time::Ttl;
 
 /// Every table and the keys that it may have. Whatever is not here is unknown.
 const SCHEMA: &[(&str, &[&str])] = &[
-    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "resolver", "zone"]),
+    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "resolver", "canary", "probe", "zone"]),
     (
         "server",
         &[
@@ -38,7 +38,9 @@ const SCHEMA: &[(&str, &[&str])] = &[
     ("server.rate_limit", &["per_second", "window", "slip", "prefix_v4", "prefix_v6", "exempt"]),
     ("control", &["group"]),
     ("region", &["name", "networks"]),
-    ("resolver", &["name", "networks", "address"]),
+    ("resolver", &["name", "networks", "address", "transport", "rate"]),
+    ("canary", &["zone", "listen", "addresses", "contact"]),
+    ("probe", &["ttls", "watch", "daily_questions", "expires"]),
     (
         "zone",
         &[

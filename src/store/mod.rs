@@ -10,6 +10,7 @@ mod error;
 pub mod files;
 pub mod journal;
 mod open;
+pub mod resolvers;
 mod schema;
 pub mod secret;
 pub mod stamps;

@@ -100,6 +100,21 @@ const STEPS: &[&str] = &[
     -- A state that was written to before is no first start.
     INSERT INTO fact (name, value) SELECT 'beginning', 'older' WHERE EXISTS (SELECT 1 FROM journal);
 ",
+    "
+    -- What was last found of each resolver, and how much it was asked.
+    CREATE TABLE resolver (
+        name      TEXT NOT NULL PRIMARY KEY,
+        at        INTEGER NOT NULL,
+        expires   INTEGER NOT NULL,
+        findings  TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE asked (
+        day        INTEGER NOT NULL,  -- since 1970
+        resolver   TEXT NOT NULL,
+        questions  INTEGER NOT NULL,
+        PRIMARY KEY (day, resolver)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Sees that the database is whole and ours, sets how it is written, and brings its tables up to date.
