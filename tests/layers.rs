@@ -62,7 +62,16 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "core",
         modules: &[
-            "zone", "snapshot", "serving", "canary", "gate", "door", "exposure", "profile", "observation", "drain",
+            "zone",
+            "snapshot",
+            "serving",
+            "canary",
+            "gate",
+            "door",
+            "exposure",
+            "profile",
+            "observation",
+            "drain",
             "failover",
         ],
         ordered: true,

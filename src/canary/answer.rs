@@ -59,20 +59,14 @@ impl CanaryZone {
 
     /// The canary that a name belongs to, which part of it the name is, and its own zone's apex. Octets of labels in front of
     /// the origin are `front`.
-    fn canary<'n>(
-        &self,
-        name: NameRef<'n>,
-        front: &[u8],
-        now: Timestamp,
-    ) -> Option<(Canary, Part, NameRef<'n>)> {
+    fn canary<'n>(&self, name: NameRef<'n>, front: &[u8], now: Timestamp) -> Option<(Canary, Part, NameRef<'n>)> {
         if front.is_empty() {
             return None;
         }
         let above = self.origin().len();
         let apex = name.ancestors().find(|name| name.parent().is_some_and(|parent| parent.len() == above))?;
         let canary = self.key.read(apex.first_label()?).filter(|canary| canary.is_current(now))?;
-        let is_asked =
-            |name: NameRef<'_>| name.first_label().is_some_and(|label| label.eq_ignore_ascii_case(ASKED));
+        let is_asked = |name: NameRef<'_>| name.first_label().is_some_and(|label| label.eq_ignore_ascii_case(ASKED));
         let part = match name.label_count() - apex.label_count() {
             1 if is_asked(name) => Part::Asked,
             2.. if name.ancestors().any(|name| is_asked(name) && name.parent() == Some(apex)) => Part::Below,

@@ -13,6 +13,7 @@ use crate::name::{Name, NameRef};
 use crate::net::Network;
 use crate::rr::RrType;
 use crate::share::Share;
+use crate::time::Ttl;
 
 /// What every command takes stands behind what it alone takes.
 const GLOBAL: &str = "Global options";
@@ -236,6 +237,9 @@ the serial to go on from, and moves nothing where none of them answers.")]
     /// What is known of the state directory
     #[command(subcommand)]
     State(StateSub),
+    /// Find out what resolvers keep, and how long
+    #[command(subcommand)]
+    Probe(ProbeSub),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -340,6 +344,54 @@ pub(super) enum StateSub {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProbeSub {
+    /// Measure resolvers: how long they keep what, how many caches there are, what habits they have
+    #[command(after_help = "\
+The daemon asks the resolvers for canaries: names below the zone of `[canary]` that are made for it,
+and whose content changes at known times. It sees what they say, and when and from where they come
+to ask. Each is asked `resolver.rate` questions a second at most (1, unless configured) and
+`probe.daily_questions` in a day. Something has to be seen three times before it is said of a
+resolver. A hold that is longer than it was watched reads `at least`.
+
+With --json there is a line for each resolver, as it ends. Exit code 1: some could not be measured.
+
+Examples:
+  understudy probe calibrate
+  understudy probe calibrate quad9 campus --ttl 30s --ttl 5m --watch 15m
+  understudy probe calibrate --json | jq '{name, caches, verdicts}'")]
+    Calibrate {
+        /// The resolvers, by their names [default: all that have an address]
+        #[arg(value_name = "RESOLVER")]
+        resolvers: Vec<String>,
+        /// A TTL to measure at, instead of the configured ones (repeatable)
+        #[arg(long = "ttl", value_name = "TTL", value_parser = canary_ttl)]
+        ttls: Vec<Ttl>,
+        /// How long a hold is watched for at most [default: as is configured]
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        watch: Option<Ttl>,
+        /// Begin nothing, and follow what is under way
+        #[arg(long, conflicts_with_all = ["resolvers", "ttls", "watch"])]
+        attach: bool,
+    },
+    /// Show what is known of each resolver, in a line
+    List,
+    /// Show all that is known of a resolver
+    Show {
+        /// The resolver, by its name
+        resolver: String,
+    },
+}
+
+fn time(text: &str) -> Result<Ttl, String> {
+    Ttl::parse(text).ok_or_else(|| "it is not a time: write seconds, or `90s`, `15m`, `1h`".into())
+}
+
+fn canary_ttl(text: &str) -> Result<Ttl, String> {
+    let fits = |ttl: &Ttl| *ttl > Ttl::ZERO && *ttl <= crate::canary::MAX_TTL;
+    Some(time(text)?).filter(fits).ok_or_else(|| "it has to be from 1 s to 7 d".into())
 }
 
 fn share(text: &str) -> Result<Share, String> {

@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
-use super::args::{Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, StateSub, SteerArgs, Sub, Until, zone_origin};
+use super::args::{
+    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, StateSub, SteerArgs, Sub, Until, zone_origin,
+};
 use crate::config::{Origin, Source};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
+use crate::control::api::probe::{CalibrateRequest, ProfilesRequest};
 use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
+use crate::time::Ttl;
 
 /// A command, and how its report is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,9 @@ pub(super) enum Command {
     History(Source, HistoryRequest),
     Init(Source),
     AcceptState(Source, AcceptRequest),
+    /// Nothing to begin: one that is under way is followed.
+    Calibrate(Source, Option<CalibrateRequest>),
+    Profiles(Source, ProfilesRequest),
     Completions(clap_complete::Shell),
 }
 
@@ -118,6 +125,15 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::History { zone, limit } => Command::History(source, HistoryRequest { zone, limit }),
         Sub::Init => Command::Init(source),
         Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
+        Sub::Probe(ProbeSub::Calibrate { attach: true, .. }) => Command::Calibrate(source, None),
+        Sub::Probe(ProbeSub::Calibrate { resolvers, ttls, watch, .. }) => {
+            let watch = watch.map(Ttl::seconds);
+            Command::Calibrate(source, Some(CalibrateRequest { resolvers, ttls, watch }))
+        }
+        Sub::Probe(ProbeSub::List) => Command::Profiles(source, ProfilesRequest { resolver: None }),
+        Sub::Probe(ProbeSub::Show { resolver }) => {
+            Command::Profiles(source, ProfilesRequest { resolver: Some(resolver) })
+        }
         Sub::Completions { shell } => Command::Completions(shell),
     };
     Ok(Invocation { json: args.json, command })

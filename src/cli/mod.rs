@@ -7,6 +7,7 @@ mod command;
 mod daemon;
 mod exit;
 mod follow;
+mod probe;
 mod query;
 mod render;
 #[cfg(test)]
@@ -80,6 +81,8 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::History(source, request) => show(json, daemon::history(&source, request)),
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
+        Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
+        Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);

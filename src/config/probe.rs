@@ -70,8 +70,15 @@ pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr]) -> Option<Can
     let span = table.get("listen").map_or(table.span.clone(), |found| found.span());
     for address in &listen {
         if address.ip().is_unspecified() {
-            let meaning = "canaries have an address of their own: some resolvers ask a server that fails nothing for minutes";
-            table.wrong(&span, "listen", format!("`{address}` is no single address"), meaning, format!("`listen = {example}`"));
+            let meaning =
+                "canaries have an address of their own: some resolvers ask a server that fails nothing for minutes";
+            table.wrong(
+                &span,
+                "listen",
+                format!("`{address}` is no single address"),
+                meaning,
+                format!("`listen = {example}`"),
+            );
         }
         let is_shared = |other: &SocketAddr| {
             other.port() == address.port() && (other.ip() == address.ip() || other.ip().is_unspecified())
@@ -85,7 +92,12 @@ pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr]) -> Option<Can
     let own = || listen.iter().map(|address| address.ip()).collect();
     let addresses = read_ips(&table, "addresses").unwrap_or_else(own);
     let contact = table.string("contact", "noc@wiki.example").map(|found| found.value.to_owned());
-    Some(CanaryConfig { zone: zone?, listen, addresses, contact: contact.unwrap_or_else(|| "understudy canaries".into()) })
+    Some(CanaryConfig {
+        zone: zone?,
+        listen,
+        addresses,
+        contact: contact.unwrap_or_else(|| "understudy canaries".into()),
+    })
 }
 
 fn read_zone(table: &Table<'_>) -> Option<Name> {
@@ -97,7 +109,13 @@ fn read_zone(table: &Table<'_>) -> Option<Name> {
     let name = match Name::absolute(value) {
         Ok(name) => name,
         Err(error) => {
-            table.wrong(&span, "zone", format!("`{value}` can't be a zone: {error}"), "", format!("`zone = {example:?}`"));
+            table.wrong(
+                &span,
+                "zone",
+                format!("`{value}` can't be a zone: {error}"),
+                "",
+                format!("`zone = {example:?}`"),
+            );
             return None;
         }
     };
@@ -115,7 +133,9 @@ fn read_ips(table: &Table<'_>, name: &str) -> Option<Vec<IpAddr>> {
     for At { value, span } in table.strings(name, example)?.value {
         match value.parse() {
             Ok(address) => addresses.push(address),
-            Err(_) => table.wrong(&span, name, format!("`{value}` is not an IP address"), "", format!("`{name} = {example}`")),
+            Err(_) => {
+                table.wrong(&span, name, format!("`{value}` is not an IP address"), "", format!("`{name} = {example}`"))
+            }
         }
     }
     Some(addresses)
@@ -174,7 +194,8 @@ pub(super) fn read_asking(table: &Table<'_>) -> Option<Asking> {
         match address {
             Ok(address) => addresses.push(address),
             Err(_) => {
-                let remedy = "an address such as `9.9.9.9` or `2620:fe::fe`, with a port if need be: `[2620:fe::fe]:53`";
+                let remedy =
+                    "an address such as `9.9.9.9` or `2620:fe::fe`, with a port if need be: `[2620:fe::fe]:53`";
                 table.wrong(&span, "address", format!("`{value}` is not an IP address"), "", remedy);
             }
         }

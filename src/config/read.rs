@@ -8,8 +8,8 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 use super::page::Page;
-use super::problem::Problems;
 use super::probe::{read_canary, read_probe};
+use super::problem::Problems;
 use super::protocol::read_protocol;
 use super::table::{At, Table};
 use super::{Config, Control, Server, TcpLimits, networks, zone};

@@ -11,7 +11,21 @@ use crate::time::Ttl;
 
 /// Every table and the keys that it may have. Whatever is not here is unknown.
 const SCHEMA: &[(&str, &[&str])] = &[
-    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "resolver", "canary", "probe", "zone"]),
+    (
+        "",
+        &[
+            "version",
+            "state_dir",
+            "include_outside",
+            "server",
+            "control",
+            "region",
+            "resolver",
+            "canary",
+            "probe",
+            "zone",
+        ],
+    ),
     (
         "server",
         &[

@@ -34,6 +34,13 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Run(body) => post(stream, "/v1/run", body).await.map(Response::Run),
             Request::History(body) => post(stream, "/v1/history", body).await.map(Response::History),
             Request::AcceptState(body) => post(stream, "/v1/state/accept", body).await.map(Response::Steer),
+            Request::Calibrate(body) => {
+                post(stream, "/v1/probe/calibrate", body).await.map(Box::new).map(Response::Calibration)
+            }
+            Request::Calibration => get(stream, "/v1/probe/calibration").await.map(Box::new).map(Response::Calibration),
+            Request::Profiles(body) => {
+                post(stream, "/v1/probe/profiles", body).await.map(Box::new).map(Response::Profiles)
+            }
         }
     };
     match tokio::time::timeout(patience, asked).await {

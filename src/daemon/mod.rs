@@ -2,6 +2,7 @@
 
 mod encrypted;
 mod moves;
+mod probe;
 mod setup;
 mod translate;
 
@@ -46,6 +47,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let addresses = listeners.addresses();
     let encrypted =
         config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
+    let canaries = probe::bind(&config)?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
@@ -57,7 +59,8 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     }
     let control = bind(&store, config.control.group.as_deref())?;
     let keys = Keys { cookies: store.secret("cookies")?, units: UnitKey(store.secret("units")?) };
-    let driver = Driver::start(config.setup(keys), store, hash_key()).map_err(plain)?;
+    let probing = probe::start(&config, canaries, &store)?;
+    let driver = Driver::start(config.setup(keys), store.clone(), hash_key()).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
         keys,
@@ -69,6 +72,8 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         encrypted: encrypted.as_ref().map(encrypted::Prepared::addresses).unwrap_or_default(),
         last_reload: None,
         last_failover: None,
+        store,
+        probing,
     };
     daemon.driver.set_own(addresses.clone());
     daemon.first_load(&config)?;
@@ -99,6 +104,10 @@ struct Daemon {
     encrypted: Vec<EncryptedListener>,
     last_reload: Option<LastAct>,
     last_failover: Option<LastAct>,
+    /// Where what was found of resolvers is kept.
+    store: Store,
+    /// The canaries' server and the prober, if they are configured.
+    probing: Option<probe::Probing>,
 }
 
 /// What the system may ask of the daemon.
@@ -211,6 +220,9 @@ impl Daemon {
             Request::Run(request) => self.run_report(request).map(Response::Run),
             Request::History(request) => self.history(request).map(Response::History),
             Request::AcceptState(request) => self.accept_state(request, actor).map(Response::Steer),
+            Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
+            Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),
+            Request::Profiles(request) => self.profiles(request).map(Box::new).map(Response::Profiles),
         }
     }
 

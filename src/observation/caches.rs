@@ -19,9 +19,11 @@ pub(super) fn count(series: &[Series]) -> Option<CacheCount> {
         let caches = f64::from(caches);
         caches * (1.0 - (1.0 - 1.0 / caches).powi(asked as i32))
     };
-    let off = |caches: u32| met.iter().map(|(met, asked)| (expected(caches, *asked) - f64::from(*met)).powi(2)).sum::<f64>();
+    let off =
+        |caches: u32| met.iter().map(|(met, asked)| (expected(caches, *asked) - f64::from(*met)).powi(2)).sum::<f64>();
     let likely = (least..=MOST).min_by(|a, b| off(*a).total_cmp(&off(*b)))?;
-    let is_likely = |caches: u32| met.iter().map(|(met, asked)| at_most(*met, caches, *asked)).product::<f64>() > UNLIKELY;
+    let is_likely =
+        |caches: u32| met.iter().map(|(met, asked)| at_most(*met, caches, *asked)).product::<f64>() > UNLIKELY;
     let most = (likely..=MOST).take_while(|caches| is_likely(*caches)).last().unwrap_or(likely);
     Some(CacheCount { least, likely, most: (most < MOST).then_some(most) })
 }

@@ -106,9 +106,9 @@ impl Observations {
         for series in self.all() {
             for ask in &series.asks {
                 let (content, _) = series.canary.at(ask.sent);
-                let fails = [content, series.canary.before].into_iter().any(|content| {
-                    matches!(content, Content::Failure | Content::Silence | Content::Stream)
-                });
+                let fails = [content, series.canary.before]
+                    .into_iter()
+                    .any(|content| matches!(content, Content::Failure | Content::Silence | Content::Stream));
                 tally.asked += 1;
                 tally.refused += usize::from(ask.reply == Reply::Refused);
                 tally.unanswered += usize::from(ask.reply == Reply::Nothing && !fails);

@@ -74,7 +74,8 @@ impl Series {
     /// How long it was held; none where nobody was given its first content.
     pub(super) fn span(&self) -> Option<Span> {
         let first = self.seeds().next()?.at;
-        let last_seed = |at: Timestamp| self.seeds().take_while(|seed| seed.at <= at).last().map_or(first, |seed| seed.at);
+        let last_seed =
+            |at: Timestamp| self.seeds().take_while(|seed| seed.at <= at).last().map_or(first, |seed| seed.at);
         let (mut hit, mut miss, mut refreshed) = (None::<i64>, None::<i64>, None::<i64>);
         for (index, ask) in self.asks.iter().enumerate() {
             match self.seen(ask) {

@@ -169,7 +169,8 @@ fn without_failures(measured: &Measured) -> Vec<Verdict> {
 
 #[test]
 fn nobody_honest_is_accused() {
-    let unbound = Cache { keeps: |content, ttl| if content == Content::Failure { 5000 } else { ttl * 1000 + 999 }, ..EXACT };
+    let unbound =
+        Cache { keeps: |content, ttl| if content == Content::Failure { 5000 } else { ttl * 1000 + 999 }, ..EXACT };
     let silent = Cache { tells_soa: false, ..EXACT };
     for (what, caches) in [
         ("exact", vec![EXACT]),
@@ -200,9 +201,9 @@ fn a_floor_that_is_not_shown_at_first_is_found() {
     let measured = measure(&[floor]);
     assert_holds(&measured, Kind::Positive, &[(6, 20.0), (12, 20.0)]);
     assert_holds(&measured, Kind::NoName, &[(6, 20.0), (12, 20.0)]);
-    let floors = measured.verdicts.iter().filter(|verdict| {
-        matches!(verdict, Verdict::Floor { seconds, at_least: false, .. } if (seconds - 20.0).abs() < 1.5)
-    });
+    let floors = measured.verdicts.iter().filter(
+        |verdict| matches!(verdict, Verdict::Floor { seconds, at_least: false, .. } if (seconds - 20.0).abs() < 1.5),
+    );
     assert_eq!((floors.count(), measured.verdicts.len()), (3, 3), "{:?}", measured.verdicts);
 }
 
@@ -231,8 +232,10 @@ fn caps_and_multipliers_are_told_from_floors() {
     assert_holds(&measured, Kind::NoData, &[(12, 4.0)]);
     let caps = measured.verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Cap { .. })).count();
     assert_eq!((caps, measured.verdicts.len()), (3, 4), "and the TTLs mislead: {:?}", measured.verdicts);
-    let measured = measure(&[Cache { keeps: |_, ttl| ttl * 2500, shows: |ttl, age| (ttl * 5 / 2 - age).max(0), ..EXACT }]);
-    let factor = |verdict: &Verdict| matches!(verdict, Verdict::Multiplier { factor, .. } if (factor - 2.5).abs() < 0.2);
+    let measured =
+        measure(&[Cache { keeps: |_, ttl| ttl * 2500, shows: |ttl, age| (ttl * 5 / 2 - age).max(0), ..EXACT }]);
+    let factor =
+        |verdict: &Verdict| matches!(verdict, Verdict::Multiplier { factor, .. } if (factor - 2.5).abs() < 0.2);
     assert!(measured.verdicts.len() == 3 && measured.verdicts.iter().all(factor), "{:?}", measured.verdicts);
 }
 
@@ -245,10 +248,14 @@ fn only_negatives_may_be_kept_too_long() {
     let measured = measure(&[Cache { keeps, shows: |_, age| (30 - age).max(0), ..EXACT }]);
     assert_holds(&measured, Kind::Positive, &[(6, 6.0), (12, 12.0)]);
     assert_holds(&measured, Kind::NoName, &[(6, 30.0), (12, 30.0)]);
-    let kinds: Vec<Kind> = measured.verdicts.iter().filter_map(|verdict| match verdict {
-        Verdict::Floor { kind, .. } => Some(*kind),
-        _ => None,
-    }).collect();
+    let kinds: Vec<Kind> = measured
+        .verdicts
+        .iter()
+        .filter_map(|verdict| match verdict {
+            Verdict::Floor { kind, .. } => Some(*kind),
+            _ => None,
+        })
+        .collect();
     assert_eq!(kinds, [Kind::NoName, Kind::NoData]);
 }
 
@@ -300,7 +307,8 @@ fn failures_are_kept_as_they_are() {
 
 #[test]
 fn two_violations_are_not_enough() {
-    let mut seen = observe(&[Cache { keeps: |_, ttl| ttl.max(20) * 1000, shows: |ttl, age| ttl.max(20) - age, ..EXACT }], &[6]);
+    let mut seen =
+        observe(&[Cache { keeps: |_, ttl| ttl.max(20) * 1000, shows: |ttl, age| ttl.max(20) - age, ..EXACT }], &[6]);
     seen.holds.retain(|series| series.canary.before == Content::Data);
     assert_eq!(seen.measure().verdicts.len(), 1);
     seen.holds.truncate(2);

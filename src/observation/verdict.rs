@@ -101,7 +101,8 @@ impl fmt::Display for Verdict {
 /// The verdicts on what was measured.
 pub(super) fn of(measured: &Measured, observations: &Observations) -> Vec<Verdict> {
     let uncounted = measured.caches.filter(|caches| caches.most.is_none());
-    let mut verdicts: Vec<Verdict> = uncounted.map(|caches| Verdict::Afresh { questions: caches.least }).into_iter().collect();
+    let mut verdicts: Vec<Verdict> =
+        uncounted.map(|caches| Verdict::Afresh { questions: caches.least }).into_iter().collect();
     for kind in Kind::ALL {
         let holds: Vec<&Hold> = measured.holds.iter().filter(|hold| hold.kind == kind).collect();
         verdicts.extend(unlike(kind, &holds));
@@ -121,9 +122,10 @@ pub(super) fn of(measured: &Measured, observations: &Observations) -> Vec<Verdic
 
 fn unlike(kind: Kind, holds: &[&Hold]) -> Option<Verdict> {
     let apart = |hold: &&&Hold| hold.longest.map(|most| most - hold.hold);
-    let widest = holds.iter().filter(|hold| hold.longest.is_some()).max_by(|a, b| {
-        apart(a).unwrap_or(0.0).total_cmp(&apart(b).unwrap_or(0.0))
-    })?;
+    let widest = holds
+        .iter()
+        .filter(|hold| hold.longest.is_some())
+        .max_by(|a, b| apart(a).unwrap_or(0.0).total_cmp(&apart(b).unwrap_or(0.0)))?;
     Some(Verdict::Unlike { kind, least: widest.hold, most: widest.longest? })
 }
 
@@ -131,7 +133,10 @@ fn unlike(kind: Kind, holds: &[&Hold]) -> Option<Verdict> {
 fn too_long(kind: Kind, holds: &[&Hold]) -> Option<Verdict> {
     let long: Vec<&&Hold> = holds.iter().filter(|hold| hold.too_long >= Habit::ENOUGH).collect();
     let kept = |hold: &Hold| hold.longest.unwrap_or(hold.hold);
-    let most = long.iter().map(|hold| kept(hold)).fold(None, |most: Option<f64>, kept| Some(most.map_or(kept, |most| most.max(kept))))?;
+    let most = long
+        .iter()
+        .map(|hold| kept(hold))
+        .fold(None, |most: Option<f64>, kept| Some(most.map_or(kept, |most| most.max(kept))))?;
     let ended: Vec<&&&Hold> = long.iter().filter(|hold| !hold.at_least && hold.ttl > 0).collect();
     let factors: Vec<f64> = ended.iter().map(|hold| kept(hold) / f64::from(hold.ttl)).collect();
     let times: Vec<f64> = ended.iter().map(|hold| kept(hold)).collect();

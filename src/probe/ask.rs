@@ -1,5 +1,6 @@
 //! One question to a resolver.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -37,6 +38,16 @@ pub enum Carrier {
     /// DNS over TLS (RFC 7858), a connection for each question. Whose certificate it is does not count: what is asked for
     /// is no secret, and answers are canaries' own.
     Dot,
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Carrier::Udp => "udp",
+            Carrier::Tcp => "tcp",
+            Carrier::Dot => "dot",
+        })
+    }
 }
 
 /// Asks for the data of a canary's name. The name and the id make a reply the one to this question.
@@ -94,7 +105,10 @@ async fn by_datagram(resolver: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> 
     }
 }
 
-async fn over(mut stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin, query: &[u8]) -> io::Result<Vec<u8>> {
+async fn over(
+    mut stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    query: &[u8],
+) -> io::Result<Vec<u8>> {
     write_message(&mut stream, query).await?;
     loop {
         let message = read_message(&mut stream).await?;
@@ -145,9 +159,7 @@ fn absence(message: &Message, near: Timestamp) -> Absence {
         _ => None,
     });
     match soa {
-        Some((serial, ttl)) => {
-            Absence { given: Some(canary::given(serial, near)), ttl: Some(Ttl::from_wire(ttl)) }
-        }
+        Some((serial, ttl)) => Absence { given: Some(canary::given(serial, near)), ttl: Some(Ttl::from_wire(ttl)) },
         None => Absence::default(),
     }
 }

@@ -67,7 +67,8 @@ pub(super) async fn calibrate(
     small(subject, greatest, fills, &mut seen).await?;
 
     progress.say(&format!("waiting until answers with TTLs up to {greatest} s are let go of"));
-    let usual = HoldOrder { before: Content::Data, ttl: least, fills, news: news(caches), phase: 0.0, watch: plan.watch };
+    let usual =
+        HoldOrder { before: Content::Data, ttl: least, fills, news: news(caches), phase: 0.0, watch: plan.watch };
     let kinds = [Content::Data, Content::NoName, Content::NoData];
     seen.holds = holds(subject, orders(&kinds, &plan.ttls, usual), progress).await?;
 
@@ -142,11 +143,7 @@ fn orders(kinds: &[Content], ttls: &[Ttl], usual: HoldOrder) -> Vec<HoldOrder> {
 }
 
 /// Measures holds, all at once as far as the pace allows.
-async fn holds(
-    subject: &Subject<'_>,
-    orders: Vec<HoldOrder>,
-    progress: &Progress<'_>,
-) -> Result<Vec<Series>, Stopped> {
+async fn holds(subject: &Subject<'_>, orders: Vec<HoldOrder>, progress: &Progress<'_>) -> Result<Vec<Series>, Stopped> {
     let one = |order: HoldOrder| async move {
         let series = subject.hold(&order).await;
         progress.step();

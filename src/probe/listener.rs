@@ -159,10 +159,7 @@ pub(super) async fn read_message(stream: &mut (impl tokio::io::AsyncRead + Unpin
 }
 
 /// Writes one so.
-pub(super) async fn write_message(
-    stream: &mut (impl tokio::io::AsyncWrite + Unpin),
-    message: &[u8],
-) -> io::Result<()> {
+pub(super) async fn write_message(stream: &mut (impl tokio::io::AsyncWrite + Unpin), message: &[u8]) -> io::Result<()> {
     let length = u16::try_from(message.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     stream.write_all(&[&length.to_be_bytes(), message].concat()).await?;
     stream.flush().await

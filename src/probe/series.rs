@@ -183,8 +183,7 @@ impl Asking<'_, '_> {
         let subject = self.subject;
         subject.pace.turn().await?;
         let (content, _) = self.canary.at(serve::now());
-        let fails = matches!(content, Content::Failure | Content::Silence)
-            || self.canary.before == Content::Failure;
+        let fails = matches!(content, Content::Failure | Content::Silence) || self.canary.before == Content::Failure;
         let Ok(name) = subject.zone.name(&self.canary) else { return Ok(Reply::Nothing) };
         let name = label.and_then(|label| name.as_ref().child(label).ok()).unwrap_or(name);
         let patience = if fails { LONG_PATIENCE } else { PATIENCE };

@@ -31,9 +31,7 @@ pub fn hold(zone: &CanaryZone, resolver: SocketAddr, brute: &Brute) -> Option<f6
         let length = socket.recv(&mut buffer).ok()?;
         message::read(&buffer[..length]).ok()
     };
-    let is_new = |message: &Message| {
-        message.answers.iter().any(|record| record.rdata == [192, 0, 2, 2])
-    };
+    let is_new = |message: &Message| message.answers.iter().any(|record| record.rdata == [192, 0, 2, 2]);
     let began = Instant::now();
     ask(0)?;
     let mut at = Duration::from_secs(1);

@@ -139,14 +139,22 @@ fn measure_all(chosen: &Run) {
         if told.elapsed() > Duration::from_secs(20) {
             told = Instant::now();
             for standing in prober.calibration().standings.iter().filter(|standing| !standing.ended) {
-                eprintln!("{:?}: {}: {} ({}/{})", began.elapsed(), standing.name, standing.doing, standing.done, standing.of);
+                eprintln!(
+                    "{:?}: {}: {} ({}/{})",
+                    began.elapsed(),
+                    standing.name,
+                    standing.doing,
+                    standing.done,
+                    standing.of
+                );
             }
         }
     }
     let calibration = prober.calibration();
     let took = began.elapsed();
     eprintln!("the fleet of {} started in {started:?}; all took {took:?}", calibration.ended.len());
-    let found: Vec<String> = calibration.ended.iter().flat_map(|calibrated| judge(calibrated, &by_hand, chosen)).collect();
+    let found: Vec<String> =
+        calibration.ended.iter().flat_map(|calibrated| judge(calibrated, &by_hand, chosen)).collect();
     assert!(found.is_empty(), "{} wrong:\n  {}", found.len(), found.join("\n  "));
     assert!(took < Duration::from_secs(300), "{took:?}");
 }

@@ -100,7 +100,9 @@ impl Fleet {
     fn bind_with(&mut self, name: &'static str, settings: &[&str], stub: &str) {
         let zone = self.domain();
         let settings: String = settings.iter().map(|setting| format!("  {setting};\n")).collect();
-        let args = |dir: &Path| ["-g", "-4", "-n", "1", "-c"].map(String::from).into_iter().chain([path_in(dir, "conf")]).collect();
+        let args = |dir: &Path| {
+            ["-g", "-4", "-n", "1", "-c"].map(String::from).into_iter().chain([path_in(dir, "conf")]).collect()
+        };
         let resolver = self.start(name, "named", "conf", &args, |dir, address| {
             hints(dir);
             format!(
@@ -173,7 +175,8 @@ impl Fleet {
             backends += &format!("newServer({{address=\"{}\"}}):setUp()\n", unbound.address);
             self.hidden.push(unbound);
         }
-        let args = |dir: &Path| vec!["--supervised".into(), "--disable-syslog".into(), "-C".into(), path_in(dir, "conf")];
+        let args =
+            |dir: &Path| vec!["--supervised".into(), "--disable-syslog".into(), "-C".into(), path_in(dir, "conf")];
         let resolver = self.start(name, "dnsdist", "conf", &args, |_, address| {
             format!(
                 "setLocal(\"{address}:53\")\nsetACL({{\"127.0.0.0/8\"}})\nsetSecurityPollSuffix(\"\")\n\

@@ -5,6 +5,7 @@ pub(super) mod check;
 pub(super) mod dig;
 mod finding;
 mod moves;
+pub(super) mod probe;
 mod reload;
 pub(super) mod run;
 mod status;

@@ -2,6 +2,7 @@
 //! removed, within a version of the paths (`/v1/…`).
 
 pub mod moves;
+pub mod probe;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use moves::{
     HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
     SteerReport, SteerRequest,
 };
+use probe::{CalibrateRequest, CalibrationReport, ProfilesReport, ProfilesRequest};
 
 /// What an operator asks of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +40,16 @@ pub enum Request {
     History(HistoryRequest),
     /// Go on although it is not known what a lost state directory knew (`POST /v1/state/accept`).
     AcceptState(AcceptRequest),
+    /// Measure resolvers (`POST /v1/probe/calibrate`).
+    Calibrate(CalibrateRequest),
+    /// How measuring them stands (`GET /v1/probe/calibration`).
+    Calibration,
+    /// What is known of resolvers (`POST /v1/probe/profiles`).
+    Profiles(ProfilesRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Response {
     /// How things stand.
     Status(StatusReport),
@@ -55,6 +63,10 @@ pub enum Response {
     Run(RunReport),
     /// What was done.
     History(HistoryReport),
+    /// How measuring resolvers stands.
+    Calibration(Box<CalibrationReport>),
+    /// What is known of resolvers.
+    Profiles(Box<ProfilesReport>),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.
