@@ -10,6 +10,7 @@ use super::render::Report;
 use super::*;
 use crate::config::Origin;
 use crate::control::api::moves::*;
+use crate::control::api::probe::*;
 use crate::control::api::*;
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -69,6 +70,21 @@ fn commands_are_resolved() {
             ),
         ),
         ("check", Command::Check(Subject::Config(usual.clone()))),
+        ("probe list", Command::Profiles(usual.clone(), ProfilesRequest { resolver: None })),
+        ("probe show quad9", Command::Profiles(usual.clone(), ProfilesRequest { resolver: Some("quad9".into()) })),
+        ("probe calibrate", Command::Calibrate(usual.clone(), Some(CalibrateRequest::default()))),
+        ("probe calibrate --attach", Command::Calibrate(usual.clone(), None)),
+        (
+            "probe calibrate quad9 --ttl 30 --ttl 5m --watch 1h",
+            Command::Calibrate(
+                usual.clone(),
+                Some(CalibrateRequest {
+                    resolvers: vec!["quad9".into()],
+                    ttls: [30, 300].into_iter().filter_map(crate::time::Ttl::new).collect(),
+                    watch: Some(3600),
+                }),
+            ),
+        ),
         ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
         ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")))),
         ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()))),
@@ -191,7 +207,8 @@ fn wrong_command_lines_are_explained() {
 #[test]
 fn help_texts() {
     let mut shown = String::new();
-    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help"] {
+    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help", "probe calibrate --help"]
+    {
         let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(line)).unwrap_err());
     }
     assert!(!shown.contains("--force"));
@@ -368,6 +385,54 @@ fn status_fits_a_terminal() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("status", text);
     assert_eq!(serde_json::from_str::<StatusReport>(&render::json(&report)).unwrap(), report);
+}
+
+#[test]
+fn what_was_found_of_resolvers_is_shown() {
+    let measured: crate::observation::Measured = serde_json::from_value(serde_json::json!({
+        "caches": { "least": 3, "likely": 3, "most": 4 },
+        "egress": ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4", "2001:db8::5", "2001:db8::6"],
+        "holds": [
+            { "kind": "positive", "ttl": 30, "hold": 60.4, "uncertainty": 1.1, "at_least": false, "series": 3,
+              "too_long": 3, "too_short": 0 },
+            { "kind": "positive", "ttl": 300, "hold": 301.0, "uncertainty": 5.0, "at_least": false, "longest": 600.5,
+              "series": 3, "too_long": 3, "too_short": 0 },
+            { "kind": "no_name", "ttl": 30, "hold": 900.1, "uncertainty": 0.1, "at_least": true, "series": 3,
+              "too_long": 3, "too_short": 0 },
+            { "kind": "failure", "ttl": 30, "hold": 5.4, "uncertainty": 0.3, "at_least": false, "series": 3,
+              "too_long": 0, "too_short": 0 },
+        ],
+        "prefetch": { "seen": "yes", "times": 4, "of": 6 }, "prefetch_left": 2.4,
+        "stale_at_once": { "seen": "no", "times": 0, "of": 3 },
+        "stale_on_failure": { "seen": "unknown", "why": "no answer was asked for while its server was silent" },
+        "absence_below": { "seen": "no", "times": 1, "of": 3 }, "asks_over_tcp": { "seen": "yes", "times": 3, "of": 3 },
+        "replies_over_tcp": true, "client_subnet": true, "dnssec_ok": true, "mixed_case": false,
+        "verdicts": [
+            { "verdict": "floor", "kind": "positive", "seconds": 60.4, "at_least": false },
+            { "verdict": "prefetch", "left": 2.4 },
+        ],
+        "tally": { "asked": 480, "refused": 0, "unanswered": 2, "failed": 1 },
+    }))
+    .unwrap();
+    let resolver = |name: &str, measured, unknown: Option<&str>| ResolverReport {
+        name: name.into(),
+        address: vec!["9.9.9.9:53".parse().unwrap()],
+        transport: "udp".into(),
+        at: unknown.is_none().then_some(Timestamp(1_796_000_000_000)),
+        expires: unknown.is_none().then_some(Timestamp(1_796_604_800_000)),
+        expired: false,
+        unknown: unknown.map(str::to_owned),
+        measured,
+    };
+    let known = resolver("quad9", Some(measured), None);
+    let old = ResolverReport { name: "old".into(), expired: true, ..known.clone() };
+    let resolvers = vec![resolver("campus", None, Some("it was not measured yet")), old, known.clone()];
+    let all = ProfilesReport { one: false, resolvers };
+    let one = ProfilesReport { one: true, resolvers: vec![known] };
+    insta::assert_snapshot!("resolvers", format!("{}\n{}", all.text(), one.text()));
+    for report in [all, one] {
+        assert_eq!(serde_json::from_str::<ProfilesReport>(&render::json(&report)).unwrap(), report);
+    }
 }
 
 #[test]

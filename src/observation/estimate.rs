@@ -12,8 +12,10 @@ use crate::time::Ttl;
 
 /// How far from the TTL a hold may be and still keep it: resolvers count in whole seconds, some of them one more.
 pub(super) const EXACT: i64 = 2000;
-/// How long before its end an answer has to be fetched again to be called fetched in advance.
+/// How long before its end an answer has to be fetched again to be called fetched in advance; and where stale answers are
+/// given at once, which some begin with a second early since they count in whole ones.
 const IN_ADVANCE: i64 = 500;
+const IN_ADVANCE_OF_STALE: i64 = 1200;
 /// No more addresses than this are listed.
 const MOST_EGRESSES: usize = 256;
 
@@ -22,7 +24,8 @@ impl Observations {
     pub fn measure(&self) -> Measured {
         let caches = caches::count(&self.counts);
         let holds = self.holds(caches);
-        let (prefetch, prefetch_left) = self.prefetch();
+        let stale_at_once = late(&self.cold, &holds, "no answer was asked for behind the end of its hold");
+        let (prefetch, prefetch_left) = self.prefetch(&stale_at_once);
         let arrivals = || self.all().flat_map(|series| &series.arrivals);
         let has = |what: fn(&Arrival) -> bool| arrivals().any(what);
         let egress: BTreeSet<IpAddr> = arrivals().map(|arrival| arrival.source).take(MOST_EGRESSES * 64).collect();
@@ -31,7 +34,7 @@ impl Observations {
             egress: egress.into_iter().take(MOST_EGRESSES).collect(),
             prefetch,
             prefetch_left,
-            stale_at_once: late(&self.cold, &holds, "no answer was asked for behind the end of its hold"),
+            stale_at_once,
             stale_on_failure: late(&self.failing, &holds, "no answer was asked for while its server was silent"),
             absence_below: self.absence_below(),
             asks_over_tcp: self.asks_over_tcp(),
@@ -66,13 +69,14 @@ impl Observations {
     }
 
     /// Whether answers are fetched again before their end, and how long before it at most, in seconds.
-    fn prefetch(&self) -> (Habit, Option<f64>) {
+    fn prefetch(&self, stale_at_once: &Habit) -> (Habit, Option<f64>) {
+        let least = if stale_at_once.is_seen() { IN_ADVANCE_OF_STALE } else { IN_ADVANCE };
         let mut lefts = Vec::new();
         let mut of = 0;
         for series in self.holds.iter().filter(|series| series.canary.before == Content::Data) {
             let Some(span) = series.span() else { continue };
             of += 1;
-            lefts.extend(span.refreshed.map(|at| ttl(series) - at).filter(|left| *left > IN_ADVANCE));
+            lefts.extend(span.refreshed.map(|at| ttl(series) - at).filter(|left| *left > least));
         }
         let habit = Habit::of(lefts.len(), of, "no data were asked for until they were fetched again");
         let most = lefts.into_iter().max().filter(|_| habit.is_seen());

@@ -99,7 +99,7 @@ fn wanted(name: &str) -> &'static [&'static str] {
         "knot-floor" => &["floor", "misleading_ttl"],
         "unbound-cap" | "powerdns-cap" | "bind-cap" => &["cap"],
         "unbound-stale" | "dnsmasq-stale" => &["stale_at_once", "stale_on_failure"],
-        "bind-stale" => &["prefetch", "stale_at_once", "stale_on_failure"],
+        "bind-stale" => &["stale_at_once", "stale_on_failure"],
         "bind-stale-failure" => &["prefetch", "stale_on_failure"],
         "unbound-prefetch" => &["prefetch"],
         "dnsmasq-shown" | "dnsdist-still" => &["misleading_ttl"],

@@ -10,3 +10,4 @@ mod support;
 
 mod brute;
 mod calibrate;
+mod command;

@@ -1,0 +1,82 @@
+//! The same as operators do it: a configuration, a daemon, `probe calibrate`.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+use serde_json::Value;
+use understudy::name::Name;
+
+use super::support::daemon::Home;
+use super::support::fleet::Fleet;
+use super::support::lab::{is_isolated, isolated};
+use super::support::sign::run;
+
+const ZONE: &str = "$ORIGIN wiki.example.\n$TTL 300\n@ SOA ns1 hostmaster 1 3600 600 86400 20\n@ NS ns1\nns1 A 127.0.0.1\n\
+                    _canary NS ns._canary\nns._canary A 127.0.0.2\n";
+
+#[test]
+fn peer_probe_calibrate_measures_what_is_configured() {
+    isolated("command::peer_probe_calibrate_measures_what_is_configured", || {
+        if !is_isolated() {
+            eprintln!("no namespaces here: resolvers need port 53 of addresses of their own");
+            return;
+        }
+        run(Command::new("ip").args(["address", "add", "127.0.0.2/32", "dev", "lo"]));
+        calibrate();
+    });
+}
+
+fn calibrate() {
+    let mut fleet = Fleet::new(&Name::absolute("_canary.wiki.example").unwrap(), Ipv4Addr::new(127, 0, 0, 2));
+    let home = Home::new(
+        "state_dir = 'state'\n[server]\nlisten = ['127.0.0.1:5300']\n[[zone]]\nname = 'wiki.example'\nfile = 'zone'\n\
+         [canary]\nzone = '_canary.wiki.example'\nlisten = ['127.0.0.2:53']\ncontact = 'noc@wiki.example'\n\
+         [probe]\nttls = ['4s']\nwatch = '15s'\n",
+        &[("zone", ZONE)],
+    );
+    let _daemon = home.serve();
+    // Resolvers may be slow to ask a server that was not there when they began.
+    fleet.dnsmasq("home", &[]);
+    fleet.unbound("floor", &["cache-min-ttl: 10"]);
+    let mut resolvers = String::new();
+    for (name, address) in fleet.addresses() {
+        resolvers += &format!("[[resolver]]\nname = '{name}'\naddress = '{}'\nrate = 50\n", address.ip());
+    }
+    resolvers += "[[resolver]]\nname = 'gone'\naddress = '127.0.0.99'\nrate = 50\n";
+    home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
+
+    let list = home.expect(0, "probe list");
+    assert_eq!(list["resolvers"][0]["unknown"], "it was not measured yet", "{list:#}");
+    let output = home.command(&["probe", "calibrate", "--json"]).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let found: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((found.len(), output.status.code()), (3, Some(1)), "one of them can't be reached: {lines}");
+    let of = |name: &str| found.iter().find(|found| found["name"] == name).unwrap();
+    assert!(of("gone")["unknown"].as_str().unwrap().contains("does not answer"), "{:#}", of("gone"));
+    let home_router = of("home");
+    assert_eq!(home_router["verdicts"].as_array().map(Vec::len), Some(0), "{home_router:#}");
+    let holds = |found: &Value, least: f64, most: f64| {
+        let holds = found["holds"].as_array().unwrap();
+        let judged = holds.iter().filter(|hold| hold["kind"] != "failure");
+        judged.clone().count() == 3
+            && judged.into_iter().all(|hold| {
+                let seconds = hold["hold"].as_f64().unwrap();
+                (least..=most).contains(&seconds)
+            })
+    };
+    assert!(holds(home_router, 3.0, 5.0), "{home_router:#}");
+    assert!(holds(of("floor"), 9.0, 12.0), "{:#}", of("floor"));
+    let verdict = |found: &Value| found["verdicts"][0]["verdict"].as_str().map(str::to_owned);
+    assert_eq!(verdict(of("floor")).as_deref(), Some("floor"));
+
+    // It is kept, and counts as what the day's budget is made of.
+    let shown = home.expect(0, "probe show floor");
+    let shown = &shown["resolvers"][0];
+    assert_eq!((verdict(shown).as_deref(), &shown["expired"]), (Some("floor"), &Value::Bool(false)), "{shown:#}");
+    home.edit("understudy.toml", "[probe]\n", "[probe]\ndaily_questions = 5\n");
+    let output = home.command(&["probe", "calibrate", "floor", "--json"]).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && lines.contains("budget"), "{lines}");
+    let done = home.cli("probe calibrate flor");
+    assert!(done.code == 1 && done.json["failure"]["what"].as_str().unwrap().contains("flor"), "{done:?}");
+}
