@@ -197,3 +197,51 @@ fn bitmap(mut octets: &[u8]) -> Vec<RrType> {
     }
     types
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `www.example CNAME a.example`, `a.example A`, and a SOA; names compressed.
+    fn answer() -> Vec<u8> {
+        let mut octets = vec![0, 9, 0x84, 0, 0, 1, 0, 2, 0, 1, 0, 0];
+        octets.extend_from_slice(b"\x03www\x07example\0\0\x01\0\x01");
+        octets.extend_from_slice(b"\xC0\x0C\0\x05\0\x01\0\0\0\x1E\0\x04\x01a\xC0\x10");
+        octets.extend_from_slice(b"\xC0\x29\0\x01\0\x01\0\0\0\x3C\0\x04\xC0\0\x02\x01");
+        octets.extend_from_slice(
+            b"\xC0\x10\0\x06\0\x01\x80\0\0\x1E\0\x18\xC0\x10\xC0\x10\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x05",
+        );
+        octets
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let name = |text| Name::absolute(text).unwrap();
+        let message = read(&answer()).unwrap();
+        let alias =
+            Record { owner: name("www.example"), rtype: RrType::CNAME, ttl: 30, data: Data::Alias(name("a.example")) };
+        let address =
+            Record { owner: name("a.example"), rtype: RrType::A, ttl: 60, data: Data::Other([192, 0, 2, 1].into()) };
+        let soa = Record { owner: name("example"), rtype: RrType::SOA, ttl: 0, data: Data::Soa(5) };
+        let (answers, authorities) = (vec![alias, address], vec![soa]);
+        assert_eq!(message, Message { id: 9, rcode: 0, answers, authorities });
+        let mut query = vec![7; 3];
+        write_query(&mut query, 9, &name("www.example"), RrType::A, true);
+        assert_eq!((&query[12..29], query[2], read(&query)), (&answer()[12..29], 0, None));
+    }
+
+    #[test]
+    fn no_octets_are_a_trouble() {
+        let good = answer();
+        (0..good.len()).for_each(|len| assert_eq!(read(&good[..len]), None, "{len}"));
+        for at in 0..good.len() {
+            for octet in [0, 1, 0x3F, 0x40, 0xC0, 0xFF] {
+                let mut bad = good.clone();
+                bad[at] = octet;
+                read(&bad);
+            }
+        }
+        assert_eq!(bitmap(&[0, 2, 0x40, 0x01, 1, 1, 0x40]), [1, 15, 257].map(RrType));
+        assert_eq!(bitmap(&[0, 9, 1]), []);
+    }
+}
