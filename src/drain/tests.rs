@@ -191,7 +191,7 @@ fn applications_keep_what_they_were_told() {
     };
     // A popular cache with a hold of 60 s, and an application in use all the time: the mean of 1 - t/60 over 40 s.
     let popular = holder(1e9, Profile::exact());
-    let always = course(&[popular.clone()], &population(Some(kept(0))), &all_at(0));
+    let always = course(std::slice::from_ref(&popular), &population(Some(kept(0))), &all_at(0));
     for (time, old) in
         [(0.0, 1.0), (20.0, 0.5 + 0.5 * (1.0 - 10.0 / 60.0)), (50.0, 0.5), (80.0, 200.0 / 60.0 / 40.0), (101.0, 0.0)]
     {
