@@ -35,8 +35,14 @@ pub mod gate;
 // The one door: candidate, verified, published.
 pub mod door;
 
+// What resolvers do with answers, measured or assumed.
+pub mod profile;
+
 // What was seen of a resolver from both ends, and what follows from it.
 pub mod observation;
+
+// The share on the new answer over time, in closed form.
+pub mod drain;
 
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
@@ -51,6 +57,9 @@ pub mod serve;
 
 // Resolvers, asked for canaries.
 pub mod probe;
+
+// Worlds that a run can be in; the simulated one, with resolvers and clients of its own.
+pub mod world;
 
 // The only loop: reads, proposes, publishes, restores.
 pub mod driver;

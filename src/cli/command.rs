@@ -6,8 +6,10 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, StateSub, SteerArgs, Sub, Until, zone_origin,
+    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
+    zone_origin,
 };
+use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
@@ -45,6 +47,7 @@ pub(super) enum Command {
     /// Nothing to begin: one that is under way is followed.
     Calibrate(Source, Option<CalibrateRequest>),
     Profiles(Source, ProfilesRequest),
+    Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
 
@@ -134,6 +137,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Probe(ProbeSub::Show { resolver }) => {
             Command::Profiles(source, ProfilesRequest { resolver: Some(resolver) })
         }
+        Sub::Simulate(args) => Command::Simulate(Box::new(what_if(args)?)),
         Sub::Completions { shell } => Command::Completions(shell),
     };
     Ok(Invocation { json: args.json, command })
@@ -165,6 +169,27 @@ fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
 fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Command {
     let usual = if request.kind == MoveKind::Switchover { Until::Done } else { Until::Moved };
     Command::Move(source, request, until.unwrap_or(usual))
+}
+
+fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
+    if !args.steps.is_sorted_by(|one, other| one < other) {
+        let text = "the shares of --step must rise: each moves more than the one before".into();
+        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+    }
+    Ok(WhatIf {
+        clients: args.clients,
+        ttl: args.ttl,
+        negative_ttl: args.negative_ttl,
+        steps: args.steps,
+        wait: args.wait.duration(),
+        population: args.population,
+        violators: args.violators,
+        applications: args.applications,
+        pause: args.pause.duration(),
+        capacity: args.capacity,
+        arrivals: args.arrivals,
+        seed: args.seed,
+    })
 }
 
 fn steer(source: Source, action: Action, args: SteerArgs) -> Command {

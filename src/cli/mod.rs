@@ -10,6 +10,7 @@ mod follow;
 mod probe;
 mod query;
 mod render;
+mod simulate;
 #[cfg(test)]
 mod tests;
 
@@ -83,6 +84,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
         Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
+        Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);

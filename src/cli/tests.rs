@@ -207,9 +207,9 @@ fn wrong_command_lines_are_explained() {
 #[test]
 fn help_texts() {
     let mut shown = String::new();
-    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help", "probe calibrate --help"]
-    {
-        let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(line)).unwrap_err());
+    let commands = ["serve", "check", "failover", "query", "simulate", "probe calibrate"];
+    for line in std::iter::once("--help".to_owned()).chain(commands.map(|command| format!("{command} --help"))) {
+        let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(&line)).unwrap_err());
     }
     assert!(!shown.contains("--force"));
     insta::assert_snapshot!("help", shown);

@@ -16,6 +16,9 @@ pub(super) const EXACT: i64 = 2000;
 /// given at once, which some begin with a second early since they count in whole ones.
 const IN_ADVANCE: i64 = 500;
 const IN_ADVANCE_OF_STALE: i64 = 1200;
+/// The part of its TTL, and the least time, before which an answer that is fetched again was not held for that TTL at all:
+/// it is fetched in advance of the end of a shorter hold.
+const MUCH_TOO_EARLY: (i64, i64) = (4, 3000);
 /// No more addresses than this are listed.
 const MOST_EGRESSES: usize = 256;
 
@@ -76,7 +79,7 @@ impl Observations {
         for series in self.holds.iter().filter(|series| series.canary.before == Content::Data) {
             let Some(span) = series.span() else { continue };
             of += 1;
-            lefts.extend(span.refreshed.map(|at| ttl(series) - at).filter(|left| *left > least));
+            lefts.extend(span.in_advance(ttl(series)).filter(|left| *left > least));
         }
         let habit = Habit::of(lefts.len(), of, "no data were asked for until they were fetched again");
         let most = lefts.into_iter().max().filter(|_| habit.is_seen());
@@ -131,7 +134,7 @@ fn hold(kind: Kind, told: u32, spans: &[Span]) -> Option<Hold> {
     // Where most series ended before the hold did, nobody knows when it does.
     let miss = if misses.len() * 2 > spans.len() { median(misses) } else { None };
     let slack = spans.iter().map(|span| span.slack).max().unwrap_or(0);
-    let is_early = |span: &&Span| span.refreshed.is_some_and(|at| at < limit - IN_ADVANCE);
+    let is_early = |span: &&Span| span.in_advance(limit).is_some_and(|left| left > IN_ADVANCE);
     let unlike = spans.iter().filter(|span| is_unlike(span)).count() >= Habit::ENOUGH;
     // A failure has no TTL that it could be held against.
     let judged = kind != Kind::Failure;
@@ -153,7 +156,16 @@ fn hold(kind: Kind, told: u32, spans: &[Span]) -> Option<Hold> {
         series: spans.len(),
         too_long,
         too_short,
+        in_advance: spans.iter().filter(is_early).count(),
     })
+}
+
+impl Span {
+    /// How long before the end of its TTL it was fetched again, if that was in advance.
+    fn in_advance(&self, ttl: i64) -> Option<i64> {
+        let (part, least) = MUCH_TOO_EARLY;
+        self.refreshed.map(|at| ttl - at).filter(|left| *left > 0 && *left <= (ttl / part).max(least))
+    }
 }
 
 /// Whether the old content was given out long after the new one: there are several caches, and they are unlike.
@@ -180,8 +192,9 @@ fn late(all: &[Series], holds: &[Hold], why: &str) -> Habit {
 /// The age from which on an answer is not held any more; none if that is not known.
 fn end_of_hold(holds: &[Hold], kind: Kind, ttl: Ttl) -> Option<Duration> {
     let held = match holds.iter().find(|hold| hold.kind == kind && hold.ttl == ttl.seconds()) {
-        Some(hold) if hold.at_least => return None,
-        Some(hold) => hold.longest.unwrap_or(hold.hold) + hold.uncertainty,
+        // Of unlike caches, the slower one may not have been asked for a while before its hold ended.
+        Some(hold) if hold.at_least || hold.longest.is_some() => return None,
+        Some(hold) => hold.hold + hold.uncertainty,
         None => 0.0,
     };
     let held = Duration::try_from_secs_f64(held).unwrap_or_default();

@@ -5,6 +5,7 @@
 
 mod caches;
 mod estimate;
+mod profile;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -162,6 +163,9 @@ pub struct Hold {
     pub too_long: usize,
     /// In how many of them it was kept too short.
     pub too_short: usize,
+    /// In how many of them it was fetched again before its end.
+    #[serde(default)]
+    pub in_advance: usize,
 }
 
 /// Whether a resolver has a habit.

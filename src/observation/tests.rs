@@ -1,6 +1,7 @@
 //! Caches that are played, and what is said of them.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use super::*;
 use crate::canary::Part;
@@ -278,6 +279,16 @@ fn prefetching_is_no_cap() {
 }
 
 #[test]
+fn fetching_in_advance_of_a_cap_is_a_cap() {
+    // BIND with a cap of 10 s fetches again when 2 s of that are left.
+    let cap =
+        Cache { keeps: |_, ttl| ttl.min(10) * 1000, prefetch: 2000, shows: |ttl, age| ttl.min(10) - age, ..EXACT };
+    let verdicts = observe(&[cap], &[20, 30]).measure().verdicts;
+    let caps = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Cap { .. })).count();
+    assert_eq!((caps, verdicts.len()), (3, 3), "{verdicts:?}");
+}
+
+#[test]
 fn stale_answers_are_found_at_once_and_on_failure() {
     let measured = measure(&[Cache { stale_at_once: true, ..EXACT }]);
     // One that gives them at once gives them on failure, too.
@@ -358,4 +369,28 @@ fn nothing_is_said_of_caches_that_could_not_be_counted() {
     assert!(measured.holds.iter().all(|hold| hold.at_least));
     let nothing = measure(&[Cache { keeps: |_, _| 0, ..EXACT }]);
     assert_eq!(nothing.verdicts, [Verdict::Afresh { questions: 24 }]);
+}
+
+#[test]
+fn what_was_measured_is_a_profile() {
+    use crate::profile::{Kind as Told, Origin};
+    let ttl = |seconds| Ttl::new(seconds).unwrap();
+    let at = Timestamp(T0);
+    let floor = Cache { keeps: |_, ttl| ttl.max(20) * 1000, shows: |ttl, age| ttl.max(20) - age, ..EXACT };
+    let profile = measure(&[floor]).profile(at);
+    assert_eq!((profile.source, profile.caches.count()), (Origin::Measured { at }, 1));
+    for (told, wanted) in [(6, 20.0), (9, 20.0), (12, 20.0)] {
+        for kind in [Told::Positive, Told::Negative] {
+            let hold = profile.hold(ttl(told), kind);
+            assert!((hold.refreshed.as_secs_f64() - wanted).abs() < 1.0 && !hold.at_least, "{told} {kind:?}: {hold:?}");
+        }
+    }
+    let profile = measure(&[Cache { prefetch: 2000, ..EXACT }]).profile(at);
+    let hold = profile.hold(ttl(12), Told::Positive);
+    assert!(hold.refreshed <= Duration::from_secs(10) && hold.dropped.unwrap() >= Duration::from_secs(12), "{hold:?}");
+    let profile = measure(&[Cache { stale_at_once: true, ..EXACT }]).profile(at);
+    assert_eq!(profile.hold(ttl(12), Told::Positive).dropped, None);
+    // Of unlike caches, what matters is how long the slower one keeps old answers.
+    let profile = measure(&[EXACT, floor]).profile(at);
+    assert!(profile.hold(ttl(12), Told::Positive).dropped.unwrap() > Duration::from_secs(17));
 }

@@ -2,12 +2,14 @@
 //! where names allow.
 
 pub(super) mod check;
+pub(super) mod curve;
 pub(super) mod dig;
 mod finding;
 mod moves;
 pub(super) mod probe;
 mod reload;
 pub(super) mod run;
+mod simulate;
 mod status;
 
 use crate::cli::Exit;

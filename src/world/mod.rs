@@ -1,0 +1,3 @@
+//! Worlds that a run can be in.
+
+pub mod sim;
