@@ -6,6 +6,7 @@
 mod caches;
 mod estimate;
 mod profile;
+pub mod sight;
 mod span;
 #[cfg(test)]
 mod tests;

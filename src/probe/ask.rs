@@ -53,32 +53,39 @@ impl fmt::Display for Carrier {
 /// Asks for the data of a canary's name. The name and the id make a reply the one to this question.
 pub async fn ask(resolver: SocketAddr, carrier: Carrier, name: NameRef<'_>, id: u16, patience: Duration) -> Ask {
     let sent = serve::now();
-    let query = query(name, id);
-    let asked = async {
-        match carrier {
-            Carrier::Udp => by_datagram(resolver, &query).await,
-            Carrier::Tcp => over(TcpStream::connect(resolver).await?, &query).await,
-            Carrier::Dot => {
-                let stream = TcpStream::connect(resolver).await?;
-                let name = ServerName::from(resolver.ip());
-                over(tls()?.connect(name, stream).await?, &query).await
-            }
-        }
-    };
-    let reply = match timeout(patience, asked).await {
-        Ok(Ok(message)) => read(&message, sent),
-        // A port that nobody listens on says so at once.
-        Ok(Err(_)) | Err(_) => Reply::Nothing,
-    };
+    let message = exchange(resolver, carrier, &query(name, canary::ASKED_TYPE, id), patience).await;
+    let reply = message.map_or(Reply::Nothing, |message| read(&message, sent));
     Ask { sent, ended: serve::now(), reply }
 }
 
-fn query(name: NameRef<'_>, id: u16) -> Vec<u8> {
+/// The reply to a query, if one comes in time. A port that nobody listens on says so at once.
+pub(super) async fn exchange(
+    resolver: SocketAddr,
+    carrier: Carrier,
+    query: &[u8],
+    patience: Duration,
+) -> Option<Vec<u8>> {
+    let asked = async {
+        match carrier {
+            Carrier::Udp => by_datagram(resolver, query).await,
+            Carrier::Tcp => over(TcpStream::connect(resolver).await?, query).await,
+            Carrier::Dot => {
+                let stream = TcpStream::connect(resolver).await?;
+                let name = ServerName::from(resolver.ip());
+                over(tls()?.connect(name, stream).await?, query).await
+            }
+        }
+    };
+    timeout(patience, asked).await.ok()?.ok()
+}
+
+/// A query as clients send it, with EDNS.
+pub(super) fn query(name: NameRef<'_>, rtype: RrType, id: u16) -> Vec<u8> {
     let mut query = id.to_be_bytes().to_vec();
     // RD; one question, one additional record.
     query.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
     query.extend_from_slice(name.as_wire());
-    query.extend_from_slice(&canary::ASKED_TYPE.0.to_be_bytes());
+    query.extend_from_slice(&rtype.0.to_be_bytes());
     query.extend_from_slice(&Class::IN.0.to_be_bytes());
     query.push(0);
     query.extend_from_slice(&RrType::OPT.0.to_be_bytes());

@@ -1,17 +1,24 @@
 //! The prober: measures resolvers on a thread of its own, all of those that were asked for at once, and tells how far it is.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
 use super::ask::Carrier;
 use super::calibrate::{Plan, Unmeasured, calibrate};
+use super::chance::Chance;
+use super::look::look;
 use super::pace::{Budget, Pace};
 use super::register::Register;
 use super::series::Subject;
 use crate::canary::CanaryZone;
+use crate::name::Name;
 use crate::observation::Measured;
+use crate::observation::sight::Heard;
+use crate::rr::RrType;
 use crate::serve::{self, ServeError};
 use crate::time::Timestamp;
 
@@ -98,6 +105,18 @@ struct Shared {
     zone: CanaryZone,
     register: Arc<Register>,
     calibration: Mutex<Calibration>,
+    /// What each resolver last said to which question.
+    looked: Mutex<HashMap<String, (Name, RrType, Looked)>>,
+    chance: Chance,
+}
+
+/// What a resolver said, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub heard: Heard,
 }
 
 /// Where it is told how far measuring a resolver is.
@@ -114,7 +133,8 @@ pub struct Busy;
 impl Prober {
     /// A prober for the canaries of this zone, whose arrivals are in `register`.
     pub fn new(zone: CanaryZone, register: Arc<Register>) -> Result<Prober, ServeError> {
-        let shared = Shared { zone, register, calibration: Mutex::default() };
+        let (calibration, looked) = (Mutex::default(), Mutex::default());
+        let shared = Shared { zone, register, calibration, looked, chance: Chance::new() };
         Ok(Prober { shared: Arc::new(shared), runtime: Some(serve::runtime("prober", 1)?) })
     }
 
@@ -157,6 +177,31 @@ impl Prober {
         Ok(calibration.number)
     }
 
+    /// Asks each of these resolvers for a name, and hands what they say to `tell`, in the same order. One that was asked for
+    /// it so short a time ago that it may not be asked again is not; what it said then counts.
+    pub fn look(
+        &self,
+        targets: Vec<Target>,
+        name: Name,
+        rtype: RrType,
+        tell: impl FnOnce(Vec<Looked>) + Send + 'static,
+    ) {
+        let Some(runtime) = &self.runtime else { return };
+        let shared = Arc::clone(&self.shared);
+        runtime.spawn(async move {
+            let looks = targets.into_iter().map(|target| {
+                let (shared, name) = (Arc::clone(&shared), name.clone());
+                tokio::spawn(async move { shared.look(&target, name, rtype).await })
+            });
+            let mut seen = Vec::new();
+            for look in looks.collect::<Vec<_>>() {
+                let nothing = Looked { at: serve::now(), heard: Heard::Nothing };
+                seen.push(look.await.unwrap_or(nothing));
+            }
+            tell(seen);
+        });
+    }
+
     /// How the last calibration stands.
     pub fn calibration(&self) -> Calibration {
         self.shared.calibration().clone()
@@ -180,6 +225,26 @@ impl Shared {
         let questions = target.budget - subject.pace.left();
         let result = result.map_err(|error: Unmeasured| error.to_string());
         Calibrated { target, at: serve::now(), result, questions }
+    }
+
+    async fn look(&self, target: &Target, name: Name, rtype: RrType) -> Looked {
+        let now = serve::now();
+        let least = Duration::from_secs(1) / target.rate.max(1);
+        let looked = || self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, known_type, last)) = looked().get(&target.name)
+            && now.since(last.at) < least
+            && (known, *known_type) == (&name, rtype)
+        {
+            return last.clone();
+        }
+        let chance = self.chance.number() as usize;
+        let Some(address) = target.addresses.get(chance % target.addresses.len().max(1)) else {
+            return Looked { at: now, heard: Heard::Nothing };
+        };
+        let heard = look(*address, target.carrier, name.as_ref(), rtype, (chance >> 32) as u16).await;
+        let said = Looked { at: serve::now(), heard };
+        looked().insert(target.name.clone(), (name, rtype, said.clone()));
+        said
     }
 
     fn end(&self, at: usize, calibrated: Calibrated) {
