@@ -434,6 +434,35 @@ Examples:
         #[arg(long, conflicts_with_all = ["resolvers", "ttls", "watch"])]
         attach: bool,
     },
+    /// Show what resolvers give for a name of ours, again and again, until Ctrl-C
+    #[command(after_help = "\
+What a resolver gives is held against what our zone gives it, by its region and its side of a move:
+  new       it gives that                       policy    it gives what others get, on purpose
+  old       it gives something else, and may    stale     the same, and no cache that keeps TTLs would
+  negative  it says that there is nothing       failing   SERVFAIL
+  unknown   it refuses or is silent
+All of them count: a name is complete when each resolver is new or policy. Nothing is asked for that
+our zone does not have, for resolvers would remember that it was not there.
+
+With --json there is a line each time. Exit code with --once: 0 if it is complete, 1 if it is not.
+
+Examples:
+  understudy probe watch www.wiki.example
+  understudy probe watch www.wiki.example AAAA --once --json | jq .counts")]
+    Watch {
+        /// The name, with or without the final dot
+        #[arg(value_parser = query_name)]
+        name: Name,
+        /// The type
+        #[arg(value_name = "TYPE", default_value = "A")]
+        rtype: RrType,
+        /// How long to wait in between
+        #[arg(long, value_name = "TIME", default_value = "5s", value_parser = pause)]
+        every: Ttl,
+        /// Ask once
+        #[arg(long)]
+        once: bool,
+    },
     /// Show what is known of each resolver, in a line
     List,
     /// Show all that is known of a resolver

@@ -1,6 +1,7 @@
 //! What was typed, resolved: every value checked, every default filled in.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
@@ -14,7 +15,7 @@ use crate::config::{Origin, Source};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
-use crate::control::api::probe::{CalibrateRequest, ProfilesRequest};
+use crate::control::api::probe::{CalibrateRequest, LookRequest, ProfilesRequest};
 use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
@@ -47,6 +48,8 @@ pub(super) enum Command {
     /// Nothing to begin: one that is under way is followed.
     Calibrate(Source, Option<CalibrateRequest>),
     Profiles(Source, ProfilesRequest),
+    /// How long is waited in between; none: it is done once.
+    Look(Source, LookRequest, Option<Duration>),
     Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
@@ -132,6 +135,9 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Probe(ProbeSub::Calibrate { resolvers, ttls, watch, .. }) => {
             let watch = watch.map(Ttl::seconds);
             Command::Calibrate(source, Some(CalibrateRequest { resolvers, ttls, watch }))
+        }
+        Sub::Probe(ProbeSub::Watch { name, rtype, every, once }) => {
+            Command::Look(source, LookRequest { name, rtype }, (!once).then(|| every.duration()))
         }
         Sub::Probe(ProbeSub::List) => Command::Profiles(source, ProfilesRequest { resolver: None }),
         Sub::Probe(ProbeSub::Show { resolver }) => {

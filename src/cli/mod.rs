@@ -83,6 +83,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
+        Command::Look(source, request, every) => probe::watch(&source, &request, every, json),
         Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
         Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {

@@ -11,7 +11,7 @@ use super::follow::line;
 use super::render::{Report as _, probe};
 use super::{Exit, show_failure};
 use crate::config::Source;
-use crate::control::api::probe::{CalibrateRequest, CalibrationReport, ProfilesReport, ProfilesRequest};
+use crate::control::api::probe::{CalibrateRequest, CalibrationReport, LookRequest, ProfilesReport, ProfilesRequest};
 use crate::control::api::{Failure, Request, Response};
 use crate::control::client;
 
@@ -24,6 +24,32 @@ pub(super) fn profiles(source: &Source, request: ProfilesRequest) -> Result<Prof
         Response::Profiles(report) => Some(*report),
         _ => None,
     })
+}
+
+/// Shows what resolvers give for a name: once, or again and again until nobody looks any more.
+pub(super) fn watch(source: &Source, request: &LookRequest, every: Option<Duration>, json: bool) -> Exit {
+    loop {
+        let looked = at_once(source, &Request::Look(request.clone()), |response| match response {
+            Response::Look(report) => Some(*report),
+            _ => None,
+        });
+        let report = match looked {
+            Ok(report) => report,
+            Err(failure) => return show_failure(json, &failure),
+        };
+        let text = if json { line(&report) } else { report.text() };
+        let in_place = every.is_some() && !json && std::io::stdout().is_terminal();
+        let front = if in_place { "\x1b[H\x1b[2J" } else { "" };
+        let mut out = std::io::stdout().lock();
+        if out.write_all(format!("{front}{text}").as_bytes()).and_then(|()| out.flush()).is_err() {
+            return Exit::Done;
+        }
+        drop(out);
+        match every {
+            Some(every) => std::thread::sleep(every),
+            None => return report.exit(),
+        }
+    }
 }
 
 /// Has resolvers measured, or none where a calibration is under way that is to be followed; and shows what is found.

@@ -72,6 +72,18 @@ fn commands_are_resolved() {
         ("check", Command::Check(Subject::Config(usual.clone()))),
         ("probe list", Command::Profiles(usual.clone(), ProfilesRequest { resolver: None })),
         ("probe show quad9", Command::Profiles(usual.clone(), ProfilesRequest { resolver: Some("quad9".into()) })),
+        (
+            "probe watch www.wiki.example",
+            Command::Look(
+                usual.clone(),
+                LookRequest { name: name("www.wiki.example"), rtype: RrType::A },
+                Some(std::time::Duration::from_secs(5)),
+            ),
+        ),
+        (
+            "probe watch www.wiki.example. AAAA --once",
+            Command::Look(usual.clone(), LookRequest { name: name("www.wiki.example"), rtype: RrType::AAAA }, None),
+        ),
         ("probe calibrate", Command::Calibrate(usual.clone(), Some(CalibrateRequest::default()))),
         ("probe calibrate --attach", Command::Calibrate(usual.clone(), None)),
         (
@@ -433,6 +445,42 @@ fn what_was_found_of_resolvers_is_shown() {
     for report in [all, one] {
         assert_eq!(serde_json::from_str::<ProfilesReport>(&render::json(&report)).unwrap(), report);
     }
+}
+
+/// One failing, two silent and one that refuses are in the denominator; a TTL that nobody told is shown apart.
+#[test]
+fn what_resolvers_give_is_shown_with_all_of_them() {
+    use crate::observation::sight::Sight;
+    let looked = |at: usize, sight: Sight, given: &str, ttl: Option<u32>, note: &str| LookedReport {
+        name: format!("r{at}"),
+        sight,
+        given: if given.is_empty() { vec![] } else { vec![given.into()] },
+        expected: vec!["192.0.2.2".into()],
+        ttl: ttl.and_then(crate::time::Ttl::new),
+        ttl_too_long: ttl > Some(60),
+        note: note.into(),
+    };
+    let mut resolvers = vec![
+        looked(1, Sight::Unknown, "", None, "does not answer"),
+        looked(2, Sight::Failing, "", None, "SERVFAIL"),
+        looked(3, Sight::Negative, "", None, "NXDOMAIN"),
+        looked(4, Sight::Old, "192.0.2.1", Some(8423), ""),
+    ];
+    resolvers.extend((5..8).map(|at| looked(at, Sight::New, "192.0.2.2", Some(59), "")));
+    let count = |sight| resolvers.iter().filter(|resolver| resolver.sight == sight).count();
+    let report = LookReport {
+        name: name("www.wiki.example"),
+        rtype: RrType::A,
+        at: Timestamp(1_796_000_000_000),
+        complete: false,
+        counts: Sight::ALL.into_iter().map(|sight| (sight, count(sight))).collect(),
+        ttl: crate::time::Ttl::new(60),
+        old_until: Some(Timestamp(1_796_000_043_000)),
+        resolvers: resolvers.clone(),
+    };
+    insta::assert_snapshot!("looked", report.text());
+    assert_eq!(report.exit(), Exit::Error);
+    assert_eq!(serde_json::from_str::<LookReport>(&render::json(&report)).unwrap(), report);
 }
 
 #[test]

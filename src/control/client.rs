@@ -41,6 +41,7 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Profiles(body) => {
                 post(stream, "/v1/probe/profiles", body).await.map(Box::new).map(Response::Profiles)
             }
+            Request::Look(body) => post(stream, "/v1/probe/look", body).await.map(Box::new).map(Response::Look),
         }
     };
     match tokio::time::timeout(patience, asked).await {

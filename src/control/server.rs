@@ -189,6 +189,7 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .route("/v1/probe/calibrate", with(Request::Calibrate))
         .route("/v1/probe/calibration", get(|calls: Calls, actor| ask(calls, actor, Request::Calibration)))
         .route("/v1/probe/profiles", with(Request::Profiles))
+        .route("/v1/probe/look", with(Request::Look))
         .fallback(|| async {
             let what = "this daemon has no such request";
             let meaning = "the command may be of another version than the daemon";
@@ -277,6 +278,7 @@ fn respond(answer: Answer) -> HttpResponse {
         Ok(Response::History(report)) => Json(report).into_response(),
         Ok(Response::Calibration(report)) => Json(report).into_response(),
         Ok(Response::Profiles(report)) => Json(report).into_response(),
+        Ok(Response::Look(report)) => Json(report).into_response(),
         Err(failure) => failed(StatusCode::UNPROCESSABLE_ENTITY, failure),
     }
 }

@@ -1,6 +1,7 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
 mod encrypted;
+mod look;
 mod moves;
 mod probe;
 mod setup;
@@ -184,6 +185,8 @@ impl Daemon {
                         self.driver.tick();
                     }
                     call = calls.recv() => match call {
+                        // Resolvers take their time; nothing else waits for them.
+                        Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
                         Some(call) => {
                             let answer = self.answer(&call);
                             // Whoever asked may be gone; what was done is done and in the journal.
@@ -223,6 +226,8 @@ impl Daemon {
             Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
             Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),
             Request::Profiles(request) => self.profiles(request).map(Box::new).map(Response::Profiles),
+            // It does not come here: it is not waited for.
+            Request::Look(_) => Err(Failure::new("the daemon took the request for another", "nothing was done", "")),
         }
     }
 

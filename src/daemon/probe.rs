@@ -28,12 +28,12 @@ pub(super) struct Findings {
     address: Vec<SocketAddr>,
     transport: Carrier,
     unknown: Option<String>,
-    measured: Option<Measured>,
+    pub(super) measured: Option<Measured>,
 }
 
 /// The canaries' server and the prober; nothing where they are not configured.
 pub(super) struct Probing {
-    prober: Prober,
+    pub(super) prober: Prober,
     store: Store,
     _server: CanaryRunning,
 }
@@ -132,7 +132,7 @@ impl Daemon {
         Ok(ProfilesReport { one: request.resolver.is_some(), resolvers: reports })
     }
 
-    fn probing(&self) -> Result<&Probing, Failure> {
+    pub(super) fn probing(&self) -> Result<&Probing, Failure> {
         self.probing.as_ref().ok_or_else(|| {
             Failure::new(
                 "no canary zone is configured",
@@ -145,7 +145,10 @@ impl Daemon {
 }
 
 /// The resolvers of these names, or all that can be asked.
-fn chosen<'c>(config: &'c Config, names: &[String]) -> Result<Vec<(&'c ResolverConfig, &'c Asking)>, Failure> {
+pub(super) fn chosen<'c>(
+    config: &'c Config,
+    names: &[String],
+) -> Result<Vec<(&'c ResolverConfig, &'c Asking)>, Failure> {
     let known = || config.resolvers.iter().map(|resolver| resolver.name.as_str());
     let mut chosen = Vec::new();
     for resolver in config.resolvers.iter().filter(|resolver| names.is_empty() || names.contains(&resolver.name)) {

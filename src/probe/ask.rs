@@ -80,7 +80,7 @@ pub(super) async fn exchange(
 }
 
 /// A query as clients send it, with EDNS.
-pub(super) fn query(name: NameRef<'_>, rtype: RrType, id: u16) -> Vec<u8> {
+pub fn query(name: NameRef<'_>, rtype: RrType, id: u16) -> Vec<u8> {
     let mut query = id.to_be_bytes().to_vec();
     // RD; one question, one additional record.
     query.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);

@@ -12,6 +12,7 @@ use super::support::lab::{is_isolated, isolated};
 use super::support::sign::run;
 
 const ZONE: &str = "$ORIGIN wiki.example.\n$TTL 300\n@ SOA ns1 hostmaster 1 3600 600 86400 20\n@ NS ns1\nns1 A 127.0.0.1\n\
+                    www 20 A 192.0.2.1\n\
                     _canary NS ns._canary\nns._canary A 127.0.0.2\n";
 
 #[test]
@@ -79,4 +80,92 @@ fn calibrate() {
     assert!(output.status.code() == Some(1) && lines.contains("budget"), "{lines}");
     let done = home.cli("probe calibrate flor");
     assert!(done.code == 1 && done.json["failure"]["what"].as_str().unwrap().contains("flor"), "{done:?}");
+}
+
+#[test]
+fn peer_probe_watch_holds_resolvers_against_our_zone() {
+    isolated("command::peer_probe_watch_holds_resolvers_against_our_zone", || {
+        if !is_isolated() {
+            eprintln!("no namespaces here: resolvers need port 53 of addresses of their own");
+            return;
+        }
+        for address in ["127.0.0.2/32", "127.0.0.3/32"] {
+            run(Command::new("ip").args(["address", "add", address, "dev", "lo"]));
+        }
+        watch();
+    });
+}
+
+/// Two sites, three resolvers that ask us for the zone, one of them with a floor, one that is not there, and one that fails.
+fn watch() {
+    let ours = Ipv4Addr::new(127, 0, 0, 3);
+    let mut fleet = Fleet::new(&Name::absolute("wiki.example").unwrap(), ours);
+    let site = "www 20 A 192.0.2.2\n";
+    let home = Home::new(
+        "state_dir = 'state'\n[server]\nlisten = ['127.0.0.3:53']\n[canary]\nzone = '_canary.wiki.example'\n\
+         listen = ['127.0.0.2:53']\n[[zone]]\nname = 'wiki.example'\nfile = 'zone'\nname_servers = ['127.0.0.3:53']\n\
+         [[zone.site]]\nname = 'one'\n[[zone.site]]\nname = 'two'\nfile = 'two'\n",
+        &[("zone", ZONE), ("two", site)],
+    );
+    let _daemon = home.serve();
+    fleet.dnsmasq("home", &[]);
+    fleet.unbound("campus", &[]);
+    fleet.unbound("floor", &["cache-min-ttl: 60"]);
+    // It asks a server that is not there.
+    let mut broken = Fleet::new(&Name::absolute("wiki.example").unwrap(), Ipv4Addr::new(127, 0, 0, 77));
+    broken.skip(100);
+    broken.powerdns("broken", &["network-timeout=300"]);
+    let mut resolvers = String::new();
+    for (name, address) in fleet.addresses().into_iter().chain(broken.addresses()) {
+        resolvers += &format!("[[resolver]]\nname = '{name}'\naddress = '{}'\nrate = 50\n", address.ip());
+    }
+    resolvers += "[[resolver]]\nname = 'gone'\naddress = '127.0.0.99'\nrate = 50\n";
+    home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
+
+    let look = || home.cli("probe watch www.wiki.example --once").json;
+    let states = |report: &Value| -> Vec<(String, String)> {
+        let of = |found: &Value| {
+            let word = |key: &str| found[key].as_str().unwrap().to_owned();
+            (word("name"), word("sight"))
+        };
+        let mut states: Vec<_> = report["resolvers"].as_array().unwrap().iter().map(of).collect();
+        states.sort();
+        states
+    };
+    let all = |home: &str, campus: &str, floor: &str| {
+        [("broken", "failing"), ("campus", campus), ("floor", floor), ("gone", "unknown"), ("home", home)]
+            .map(|(name, state)| (name.to_owned(), state.to_owned()))
+            .to_vec()
+    };
+    let before = look();
+    assert_eq!(states(&before), all("new", "new", "new"), "{before:#}");
+    assert_eq!(
+        (&before["complete"], &before["counts"]["failing"]),
+        (&Value::Bool(false), &Value::from(1)),
+        "{before:#}"
+    );
+
+    home.expect(0, "failover wiki.example --to two --until begun");
+    let after = look();
+    assert_eq!(states(&after), all("old", "old", "old"), "{after:#}");
+    // The honest ones let go when the TTL runs out; behind the bound, the one with a floor has no excuse.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let done = loop {
+        let report = look();
+        if states(&report) == all("new", "new", "stale") {
+            break report;
+        }
+        assert!(std::time::Instant::now() < deadline, "{report:#}");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    };
+    assert_eq!(done["complete"], false);
+    assert_eq!(done["resolvers"][0]["name"], "gone", "the worst first: {done:#}");
+
+    // What our zone does not have is not asked for: resolvers would remember that it was not there.
+    let new = home.cli("probe watch new.wiki.example --once");
+    assert!(new.json["failure"]["what"].as_str().unwrap().contains("has no A"), "{new:?}");
+    home.edit("zone", "www 20 A", "new 20 A 192.0.2.9\nwww 20 A");
+    home.expect(0, "reload");
+    let new = home.cli("probe watch new.wiki.example --once").json;
+    assert_eq!(new["counts"]["new"], 3, "{new:#}");
 }

@@ -36,6 +36,11 @@ impl Fleet {
         resolvers.chain(self.shims.iter().map(|shim| (shim.name, shim.address))).collect()
     }
 
+    /// Leaves so many addresses to others.
+    pub fn skip(&mut self, addresses: u8) {
+        self.next += addresses;
+    }
+
     fn address(&mut self) -> Ipv4Addr {
         let address = Ipv4Addr::new(127, 0, 1, self.next);
         self.next += 1;

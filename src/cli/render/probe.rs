@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use super::Report;
 use crate::cli::Exit;
-use crate::control::api::probe::{CalibrationReport, ProfilesReport, ResolverReport};
+use crate::config::dotless;
+use crate::control::api::probe::{CalibrationReport, LookReport, ProfilesReport, ResolverReport};
+use crate::observation::sight::Sight;
 use crate::observation::{CacheCount, Habit, Hold, Kind, Measured};
 
 /// How wide the words in front are.
@@ -56,6 +58,47 @@ impl Report for ProfilesReport {
 
     fn exit(&self) -> Exit {
         Exit::Done
+    }
+}
+
+impl Report for LookReport {
+    fn text(&self) -> String {
+        let counts: Vec<String> = Sight::ALL
+            .into_iter()
+            .filter_map(|sight| Some((sight, *self.counts.get(&sight)?)))
+            .filter(|(sight, count)| *count > 0 || *sight == Sight::New)
+            .map(|(sight, count)| format!("{count} {}", sight.word()))
+            .collect();
+        let word = if self.complete { "complete" } else { "NOT complete" };
+        let of = self.resolvers.len();
+        let name = dotless(self.name.as_ref());
+        let mut text = format!("{name} {}, {}: {word}\n{} of {of}\n", self.rtype, self.at, counts.join(", "));
+        if let Some(until) = self.old_until {
+            let left = until.since(self.at).as_secs();
+            let _ = writeln!(text, "caches that keep TTLs may give old answers for {left} s more, until {until}");
+        }
+        let width = self.resolvers.iter().map(|resolver| resolver.name.len()).max().unwrap_or(0).max("RESOLVER".len());
+        let _ = writeln!(text, "\n{:<width$}  {:<8}  {:>8}  GIVES", "RESOLVER", "STATE", "TTL LEFT");
+        for resolver in &self.resolvers {
+            let ttl = resolver.ttl.map_or("-".into(), |ttl| ttl.to_string());
+            let ttl = if resolver.ttl_too_long { format!("{ttl} !") } else { ttl };
+            let mut gives = resolver.given.join(" ");
+            if !resolver.note.is_empty() {
+                gives = format!("{gives} ({})", resolver.note).trim_start().into();
+            }
+            if !resolver.sight.is_done() && !resolver.expected.is_empty() {
+                let _ = write!(gives, "; expected: {}", resolver.expected.join(" "));
+            }
+            let _ = writeln!(text, "{:<width$}  {:<8}  {ttl:>8}  {gives}", resolver.name, resolver.sight.word());
+        }
+        if let Some(ttl) = self.ttl.filter(|_| self.resolvers.iter().any(|resolver| resolver.ttl_too_long)) {
+            let _ = writeln!(text, "\n!: longer than the {ttl} s that our zone tells");
+        }
+        text
+    }
+
+    fn exit(&self) -> Exit {
+        if self.complete { Exit::Done } else { Exit::Error }
     }
 }
 

@@ -19,7 +19,7 @@ use moves::{
     HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
     SteerReport, SteerRequest,
 };
-use probe::{CalibrateRequest, CalibrationReport, ProfilesReport, ProfilesRequest};
+use probe::{CalibrateRequest, CalibrationReport, LookReport, LookRequest, ProfilesReport, ProfilesRequest};
 
 /// What an operator asks of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum Request {
     Calibration,
     /// What is known of resolvers (`POST /v1/probe/profiles`).
     Profiles(ProfilesRequest),
+    /// Ask resolvers for a name that our zone has (`POST /v1/probe/look`).
+    Look(LookRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
@@ -67,6 +69,8 @@ pub enum Response {
     Calibration(Box<CalibrationReport>),
     /// What is known of resolvers.
     Profiles(Box<ProfilesReport>),
+    /// What resolvers give for a name.
+    Look(Box<LookReport>),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.

@@ -1,10 +1,14 @@
 //! What is said of resolvers: that they are to be measured, how far that is, and what was found.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::Name;
 use crate::observation::Measured;
+use crate::observation::sight::Sight;
+use crate::rr::RrType;
 use crate::time::{Timestamp, Ttl};
 
 pub use crate::probe::prober::Standing;
@@ -80,4 +84,54 @@ pub struct ResolverReport {
     /// What was found.
     #[serde(flatten)]
     pub measured: Option<Measured>,
+}
+
+/// Ask resolvers for a name that our zone has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookRequest {
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub rtype: RrType,
+}
+
+/// What resolvers give for a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookReport {
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub rtype: RrType,
+    /// When they were asked.
+    pub at: Timestamp,
+    /// Whether all of them give what our zone gives them.
+    pub complete: bool,
+    /// How many stand how; all of them together are all that are configured with an address.
+    pub counts: BTreeMap<Sight, usize>,
+    /// The TTL that our zone tells now.
+    pub ttl: Option<Ttl>,
+    /// Until when caches that keep TTLs may give what our zone does not give any more; none where there is nothing such.
+    pub old_until: Option<Timestamp>,
+    /// Each of them, the worst first.
+    pub resolvers: Vec<LookedReport>,
+}
+
+/// What a resolver gives for a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookedReport {
+    /// What operators call it.
+    pub name: String,
+    /// How it stands.
+    pub sight: Sight,
+    /// What it gives.
+    pub given: Vec<String>,
+    /// What our zone gives it.
+    pub expected: Vec<String>,
+    /// For how many seconds more it says that it keeps that.
+    pub ttl: Option<Ttl>,
+    /// Whether that is longer than our zone tells anybody.
+    pub ttl_too_long: bool,
+    /// What else there is to say of it; empty where there is nothing.
+    pub note: String,
 }
