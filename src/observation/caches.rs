@@ -47,7 +47,7 @@ fn met(series: &Series) -> Option<(u32, u32)> {
     }
     given.sort_unstable();
     given.dedup();
-    (asked > 1).then(|| (given.len() as u32, asked))
+    (asked > 1).then_some((given.len() as u32, asked))
 }
 
 /// The probability that so many questions, each to one of so many caches by chance, meet at most so many different ones.

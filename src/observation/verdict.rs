@@ -137,7 +137,9 @@ fn too_long(kind: Kind, holds: &[&Hold]) -> Option<Verdict> {
         .iter()
         .map(|hold| kept(hold))
         .fold(None, |most: Option<f64>, kept| Some(most.map_or(kept, |most| most.max(kept))))?;
-    let ended: Vec<&&&Hold> = long.iter().filter(|hold| !hold.at_least && hold.ttl > 0).collect();
+    // Of unlike caches, the slower one may not have been asked for a while before its hold ended.
+    let ended: Vec<&&&Hold> =
+        long.iter().filter(|hold| !hold.at_least && hold.longest.is_none() && hold.ttl > 0).collect();
     let factors: Vec<f64> = ended.iter().map(|hold| kept(hold) / f64::from(hold.ttl)).collect();
     let times: Vec<f64> = ended.iter().map(|hold| kept(hold)).collect();
     if ended.len() > 1 && are_alike(&factors) && !are_alike(&times) {

@@ -19,8 +19,9 @@ const MANY: u32 = 5;
 const SOME: u32 = 2;
 /// The most questions that put an answer into all caches.
 const MOST_FILLS: u32 = 64;
-/// With this probability or less there is still a cache that was not met.
-const UNMET: f64 = 0.01;
+/// With this probability or less there is still a cache that was not met. It is small because it is asked so often: each
+/// new answer may begin a row.
+const UNMET: f64 = 0.0005;
 /// How long behind the end of a hold is late.
 const LATE: Duration = Duration::from_secs(2);
 /// How often the canary zone has to be out of reach before it is said so.
@@ -217,6 +218,6 @@ mod tests {
     #[test]
     fn enough_is_asked_to_meet_every_cache() {
         assert_eq!([1, 3, 1000].map(fills), [2, 13, 64]);
-        assert_eq!([1, 2, 3].map(news), [2, 7, 12]);
+        assert_eq!([1, 2, 3].map(news), [2, 11, 19]);
     }
 }
