@@ -34,6 +34,8 @@ pub struct ProbeConfig {
     pub daily_questions: u64,
     /// How long what was found is believed.
     pub expires: Duration,
+    /// Whether resolvers are measured without being told to, when what was found is too old or there is nothing.
+    pub background: bool,
 }
 
 impl Default for ProbeConfig {
@@ -43,6 +45,7 @@ impl Default for ProbeConfig {
             watch: Duration::from_secs(900),
             daily_questions: 5000,
             expires: Duration::from_secs(7 * 86_400),
+            background: false,
         }
     }
 }
@@ -151,6 +154,7 @@ pub(super) fn read_probe(top: &Table<'_>) -> ProbeConfig {
     let time = |name, example| table.time(name, example).map(|found| found.value.duration());
     probe.watch = time("watch", "15m").unwrap_or(probe.watch);
     probe.expires = time("expires", "7d").unwrap_or(probe.expires);
+    probe.background = table.boolean("background").unwrap_or(probe.background);
     let questions = table.integer("daily_questions", 0..=10_000_000, 5000);
     probe.daily_questions = questions.and_then(|count| u64::try_from(count).ok()).unwrap_or(probe.daily_questions);
     probe

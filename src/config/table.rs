@@ -54,7 +54,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
     ("region", &["name", "networks"]),
     ("resolver", &["name", "networks", "address", "transport", "rate"]),
     ("canary", &["zone", "listen", "addresses", "contact"]),
-    ("probe", &["ttls", "watch", "daily_questions", "expires"]),
+    ("probe", &["ttls", "watch", "daily_questions", "expires", "background"]),
     (
         "zone",
         &[

@@ -72,6 +72,7 @@ ttls = ["5m", "30s"]
 watch = "10m"
 daily_questions = 900
 expires = "3d"
+background = true
 
 [[zone]]
 name = "wiki.example"

@@ -177,6 +177,7 @@ impl Daemon {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
         runtime.block_on(async {
             self.driver.resume();
+            let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
             loop {
                 let due = until(self.driver.deadline());
                 tokio::select! {
@@ -184,6 +185,7 @@ impl Daemon {
                     () = due => {
                         self.driver.tick();
                     }
+                    _ = looks.tick() => self.calibrate_what_is_old(),
                     call = calls.recv() => match call {
                         // Resolvers take their time; nothing else waits for them.
                         Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),

@@ -22,6 +22,11 @@ use crate::probe::{CanaryListeners, CanaryRunning, Prober, Register};
 use crate::store::Store;
 use crate::store::resolvers::Found;
 
+/// How often it is looked whether a resolver has to be measured again.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+/// After how long one is tried again that could not be measured.
+const TRY_AGAIN: Duration = Duration::from_secs(86_400);
+
 /// What is kept of a resolver: what was found, or why nothing was.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Findings {
@@ -92,6 +97,39 @@ impl Daemon {
             Failure::new(busy.to_string(), "nothing else was begun", "`understudy probe calibrate --attach` follows it")
         })?;
         self.calibration()
+    }
+
+    /// Begins to measure the resolvers of which nothing is known that can still be believed, if that is configured.
+    pub(super) fn calibrate_what_is_old(&self) {
+        let Some(probing) = &self.probing else { return };
+        // A configuration with errors is told of when somebody reloads it.
+        let Ok(config) = self.source.load() else { return };
+        if !config.probe.background || probing.prober.calibration().is_under_way() {
+            return;
+        }
+        let found: Vec<Found<Findings>> = match self.store.resolvers().all() {
+            Ok(found) => found,
+            Err(error) => return tracing::error!("what was found of resolvers can't be read: {error}"),
+        };
+        let is_old = |resolver: &&ResolverConfig| {
+            let found = found.iter().find(|found| found.name == resolver.name);
+            found.is_none_or(|found| {
+                let good_until = match found.findings.unknown {
+                    Some(_) => found.at.after(TRY_AGAIN),
+                    None => found.expires,
+                };
+                good_until <= driver::now()
+            })
+        };
+        let resolvers = config.resolvers.iter().filter(|resolver| resolver.asking.is_some()).filter(is_old);
+        let resolvers: Vec<String> = resolvers.map(|resolver| resolver.name.clone()).collect();
+        if resolvers.is_empty() {
+            return;
+        }
+        tracing::info!("measuring resolvers: {}", resolvers.join(", "));
+        if let Err(failure) = self.calibrate(&CalibrateRequest { resolvers, ..CalibrateRequest::default() }) {
+            tracing::warn!("resolvers can't be measured: {failure}");
+        }
     }
 
     /// How the last calibration stands.

@@ -169,3 +169,64 @@ fn watch() {
     let new = home.cli("probe watch new.wiki.example --once").json;
     assert_eq!(new["counts"]["new"], 3, "{new:#}");
 }
+
+/// Our own server stands for a resolver that is asked by each of the transports.
+#[test]
+fn resolvers_are_asked_by_udp_tcp_and_tls() {
+    let made = rcgen::generate_simple_self_signed(vec!["ns1.example".into()]).unwrap();
+    let home = Home::new(
+        "state_dir = 'state'\n[server]\nlisten = ['127.0.0.1:0']\n[server.encrypted]\ndot = ['127.0.0.1:0']\n\
+         certificate = 'cert.pem'\nkey = 'key.pem'\n[canary]\nzone = '_canary.wiki.example'\nlisten = ['127.0.0.1:0']\n\
+         [[zone]]\nname = 'wiki.example'\nfile = 'zone'\n",
+        &[("zone", ZONE), ("cert.pem", &made.cert.pem()), ("key.pem", &made.signing_key.serialize_pem())],
+    );
+    let daemon = home.serve();
+    let secure = home.expect(0, "status")["encrypted"][0]["address"].as_str().unwrap().to_owned();
+    let plain = daemon.address.to_string();
+    let mut resolvers = String::new();
+    // The last one is asked for TLS where there is none.
+    for (transport, address) in [("udp", &plain), ("tcp", &plain), ("dot", &secure), ("dot", &plain)] {
+        let name = format!("{transport}{}", resolvers.len());
+        resolvers += &format!("[[resolver]]\nname = '{name}'\naddress = '{address}'\ntransport = '{transport}'\n");
+    }
+    home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
+    let report = home.cli("probe watch www.wiki.example --once").json;
+    assert_eq!((&report["counts"]["new"], &report["counts"]["unknown"]), (&3.into(), &1.into()), "{report:#}");
+}
+
+/// What nothing is known of is measured by itself, and what could not be is not tried again at once.
+#[test]
+fn resolvers_are_measured_in_the_background() {
+    let home = Home::new(
+        "state_dir = 'state'\n[server]\nlisten = ['127.0.0.1:0']\n[canary]\nzone = '_canary.wiki.example'\n\
+         listen = ['127.0.0.1:0']\n[probe]\nttls = ['1s']\nbackground = true\n\
+         [[zone]]\nname = 'wiki.example'\nfile = 'zone'\n[[resolver]]\nname = 'deaf'\naddress = '127.0.0.1:1'\nrate = 100\n",
+        &[("zone", ZONE)],
+    );
+    let daemon = home.serve();
+    daemon.wait_for_log(0, "not measured");
+    let shown = home.expect(0, "probe show deaf");
+    let found = &shown["resolvers"][0];
+    assert!(found["unknown"].as_str().unwrap().contains("does not answer") && found["at"].is_i64(), "{shown:#}");
+    drop(daemon);
+    let again = home.serve();
+    let list = home.expect(0, "probe list");
+    assert_eq!(list["resolvers"][0]["at"], found["at"], "kept over a restart: {list:#}");
+    assert_eq!(again.log().matches("measuring resolvers").count(), 1);
+}
+
+#[test]
+fn without_canaries_it_is_said_what_is_missing() {
+    let home = Home::new(
+        "state_dir = 'state'\n[server]\nlisten = ['127.0.0.1:0']\n[[zone]]\nname = 'wiki.example'\nfile = 'zone'\n\
+         [[resolver]]\nname = 'campus'\naddress = '127.0.0.1:1'\n",
+        &[("zone", ZONE)],
+    );
+    let _daemon = home.serve();
+    for line in ["probe calibrate", "probe watch www.wiki.example --once"] {
+        let done = home.cli(line);
+        let failure = done.json["failure"].to_string();
+        assert!(done.code == 1 && failure.contains("no canary zone is configured"), "{line}: {done:?}");
+    }
+    assert_eq!(home.expect(0, "probe list")["resolvers"][0]["name"], "campus");
+}
