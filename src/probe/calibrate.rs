@@ -200,7 +200,7 @@ fn fills(caches: u32) -> u32 {
 
 /// How many questions there is time for while answers with this TTL are fresh.
 fn most_fills(subject: &Subject<'_>, ttl: Ttl) -> u32 {
-    ((ttl.duration().as_secs_f64() / 4.0 / subject.pace.gap().as_secs_f64()) as u32).max(2)
+    ((ttl.duration().as_secs_f64() / 2.0 / subject.pace.gap().as_secs_f64()) as u32).max(2)
 }
 
 /// How many new answers in a row say that none of so many caches has the old one.

@@ -99,18 +99,17 @@ impl<'p> Subject<'p> {
     /// A canary that was asked for so often before its turn. One whose turn came sooner is of no use, and another is made.
     async fn filled(&self, before: Content, after: Content, ttl: Ttl, fills: u32) -> Result<Asking<'_, 'p>, Stopped> {
         let _filling = self.pace.filling().await;
-        let mut span = self.span(fills);
-        for attempt in 1.. {
+        let (mut span, mut attempts) = (self.span(fills), 1);
+        loop {
             let mut asking = self.asking(before, after, ttl, span);
             for _ in 0..fills {
                 asking.ask(None).await?;
             }
-            if serve::now() < asking.canary.turn || attempt == FILL_ATTEMPTS {
+            if serve::now() < asking.canary.turn || attempts == FILL_ATTEMPTS {
                 return Ok(asking);
             }
-            span *= 2;
+            (span, attempts) = (span * 2, attempts + 1);
         }
-        unreachable!("the last attempt returns")
     }
 
     /// How far apart questions for one canary are when it has this age.
