@@ -44,7 +44,12 @@ impl Daemon {
         };
         let LookRequest { name, rtype } = request;
         let named = name.clone();
+        let (store, asked) = (self.store.clone(), targets.clone());
         probing.prober.look(targets, name, rtype, move |looked| {
+            let names = asked.iter().map(|target| target.name.as_str());
+            if let Err(error) = store.resolvers().count(names, driver::now()) {
+                tracing::error!("how much resolvers were asked can't be written down: {error}");
+            }
             let _ = answer.send(Ok(Response::Look(Box::new(report(named, rtype, watched, looked)))));
         });
     }
@@ -69,13 +74,24 @@ impl Daemon {
         let found: Vec<Found<Findings>> = self.store.resolvers().all()?;
         let others = self.said_to_others(&config, name, *rtype);
         let (mut asked, mut kept, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        // Whether there is anything to ask for.
+        let mut any = false;
         for (resolver, asking) in chosen(&config, &[])? {
             let own = self.said_to(source(resolver, &found), name, *rtype);
             let others = others.iter().filter(|other| **other != own).cloned().collect();
-            let is_positive = own.is_positive();
+            let today = self.store.resolvers().asked(&resolver.name, driver::now())?;
+            let kept_from = match () {
+                () if !own.is_positive() => {
+                    Some("not asked: our zone has nothing for it there, and it would remember that")
+                }
+                () if today >= config.probe.daily_questions => {
+                    Some("not asked: the day's budget of questions is used up")
+                }
+                () => None,
+            };
+            any |= own.is_positive();
             let expected = Expected { own, others, old_until };
-            if !is_positive {
-                let kept_from = Some("not asked: our zone has nothing for it there, and it would remember that");
+            if kept_from.is_some() {
                 kept.push(Watched { name: resolver.name.clone(), expected, kept_from });
                 continue;
             }
@@ -88,7 +104,7 @@ impl Daemon {
                 budget: config.probe.daily_questions,
             });
         }
-        if asked.is_empty() {
+        if !any {
             let what = format!("our zone has no {rtype} at `{name}`");
             let meaning = "no resolver was asked: it would remember that there is nothing";
             return Err(Failure::new(what, meaning, "`understudy query` shows what is there"));

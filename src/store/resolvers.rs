@@ -1,6 +1,6 @@
 //! What was found of resolvers, until it is too old to be believed; and how much each was asked in a day.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -41,20 +41,18 @@ impl Resolvers {
     /// Keeps what was found, in place of what was found before, and takes down so many more questions.
     pub fn keep<T: Serialize>(&self, found: &Found<T>, questions: u64) -> Result<(), StoreError> {
         let findings = serde_json::to_string(&found.findings).map_err(StoreError::unreadable)?;
-        let day = found.at.0.div_euclid(DAY);
         self.0.write(|tx| {
             tx.execute(
                 "INSERT OR REPLACE INTO resolver (name, at, expires, findings) VALUES (?1, ?2, ?3, ?4)",
                 params![found.name, found.at.0, found.expires.0, findings],
             )?;
-            tx.execute(
-                "INSERT INTO asked (day, resolver, questions) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (day, resolver) DO UPDATE SET questions = questions + excluded.questions",
-                params![day, found.name, questions],
-            )?;
-            tx.execute("DELETE FROM asked WHERE day < ?1", [day - DAYS])?;
-            Ok(())
+            count(tx, &found.name, found.at, questions)
         })
+    }
+
+    /// Takes down a question to each of these.
+    pub fn count<'n>(&self, names: impl IntoIterator<Item = &'n str>, now: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|tx| names.into_iter().try_for_each(|name| count(tx, name, now, 1)))
     }
 
     /// What was last found of each, by name.
@@ -73,6 +71,17 @@ impl Resolvers {
             Ok(questions.unwrap_or(0))
         })
     }
+}
+
+fn count(tx: &Transaction<'_>, name: &str, now: Timestamp, questions: u64) -> Result<(), StoreError> {
+    let day = now.0.div_euclid(DAY);
+    tx.execute(
+        "INSERT INTO asked (day, resolver, questions) VALUES (?1, ?2, ?3)
+         ON CONFLICT (day, resolver) DO UPDATE SET questions = questions + excluded.questions",
+        params![day, name, questions],
+    )?;
+    tx.execute("DELETE FROM asked WHERE day < ?1", [day - DAYS])?;
+    Ok(())
 }
 
 fn read<T: DeserializeOwned>(row: &Row<'_>) -> rusqlite::Result<Found<T>> {
@@ -103,6 +112,8 @@ mod tests {
         assert_eq!(resolvers.all::<String>().unwrap(), [found("campus", 20_001, "one"), found("quad9", 20_000, "new")]);
         let asked = |name, day: i64| resolvers.asked(name, Timestamp(day * DAY)).unwrap();
         assert_eq!([asked("quad9", 20_000), asked("quad9", 20_001), asked("campus", 20_001)], [120, 0, 7]);
+        resolvers.count(["quad9", "campus"], Timestamp(20_001 * DAY)).unwrap();
+        assert_eq!([asked("quad9", 20_000), asked("quad9", 20_001), asked("campus", 20_001)], [120, 1, 8]);
         resolvers.keep(&found("campus", 20_100, "two"), 1).unwrap();
         assert_eq!([asked("quad9", 20_000), asked("campus", 20_100)], [0, 1]);
     }

@@ -192,6 +192,11 @@ fn resolvers_are_asked_by_udp_tcp_and_tls() {
     home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
     let report = home.cli("probe watch www.wiki.example --once").json;
     assert_eq!((&report["counts"]["new"], &report["counts"]["unknown"]), (&3.into(), &1.into()), "{report:#}");
+    // Questions count, whatever they are for; whoever is not asked is in the denominator.
+    home.write("understudy.toml", &(home.read("understudy.toml") + "[probe]\ndaily_questions = 1\n"));
+    let report = home.cli("probe watch www.wiki.example --once").json;
+    assert_eq!(report["counts"]["unknown"], 4, "{report:#}");
+    assert!(report["resolvers"][0]["note"].as_str().unwrap().contains("budget"), "{report:#}");
 }
 
 /// What nothing is known of is measured by itself, and what could not be is not tried again at once.
