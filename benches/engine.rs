@@ -11,10 +11,10 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use understudy::door::{Candidate, Proposal};
+use understudy::exposure::note::Note;
+use understudy::exposure::{Exposures, Limits as Room};
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
-use understudy::rr::RrType;
-use understudy::serve::noted::{Networks, Note, Noted, NotedNetwork};
 use understudy::serving::ahead::{Ahead, TOGETHER};
 use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
 use understudy::serving::regions::Regions;
@@ -75,18 +75,23 @@ fn main() {
     step("answer, together", QUERIES, || {
         queries.chunks(TOGETHER).map(|batch| together(&serving, batch, &mut names, &asker, &mut out)).sum::<usize>()
     });
-    // Clients of as many networks as the table has places for, about.
-    let notes: Vec<Note> =
-        (0..QUERIES as u32).map(|number| note(number.wrapping_mul(0x9E37_79B9) >> 16 << 8)).collect();
-    let mut networks = Networks::default();
-    step("note", QUERIES, || notes.chunks(TOGETHER).for_each(|batch| networks.note(batch)));
+    for networks in [10_000, 10_000_000u32] {
+        let told: Vec<Note> =
+            queries.iter().enumerate().map(|(at, query)| told(&serving, query, at as u32, networks)).collect();
+        let mut exposures = Exposures::new(Room { memory: 256 << 20, ..Room::default() }, 7, Timestamp(0));
+        exposures.fold(&told);
+        step(&format!("fold, {networks} nets"), QUERIES, || exposures.fold(&told));
+    }
     step("hash alone", QUERIES, || queries.iter().filter(|query| names[0].set(shape.key, &query[HEADER..])).count());
 }
 
-/// An answer that this client was given.
-fn note(client: u32) -> Note {
-    let network = NotedNetwork::of(Ipv4Addr::from_bits(client).into());
-    Note { network, name: client.into(), rtype: RrType::A, ttl: None, generation: 1, at: Timestamp(0) }
+/// What the answer to a query told a client of one of so many networks.
+fn told(serving: &Serving, query: &[u8], number: u32, networks: u32) -> Note {
+    let client =
+        Ipv4Addr::from_bits((((u64::from(number.wrapping_mul(0x9E37_79B9)) * u64::from(networks)) >> 32) << 8) as u32);
+    let asker = Asker { source: client.into(), transport: Transport::Udp, now: Timestamp(0) };
+    let answered = serving.respond_telling(query, &asker, &mut [0; 4096]).unwrap();
+    Note::of(&answered.told.unwrap(), Timestamp(0)).next().unwrap()
 }
 
 fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &Asker, out: &mut [u8]) -> usize {
@@ -95,7 +100,7 @@ fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &
         ahead.add(query, asker.source, sought);
     }
     black_box(ahead.look(names));
-    batch.iter().zip(names).map(|(query, sought)| serving.respond_to(query, sought, asker, out).unwrap()).sum()
+    batch.iter().zip(names).map(|(query, sought)| serving.respond_to(query, sought, asker, out).unwrap().length).sum()
 }
 
 /// Runs a step, and says what it cost.

@@ -26,11 +26,26 @@ pub mod snapshot;
 // Routing and content; from a packet to its answer.
 pub mod serving;
 
+// Names that are asked for to find out what resolvers keep.
+pub mod canary;
+
 // What may speak against a change.
 pub mod gate;
 
 // The one door: candidate, verified, published.
 pub mod door;
+
+// Who was told what, and until when it may be kept.
+pub mod exposure;
+
+// What resolvers do with answers, measured or assumed.
+pub mod profile;
+
+// What was seen of a resolver from both ends, and what follows from it.
+pub mod observation;
+
+// The share on the new answer over time, in closed form.
+pub mod drain;
 
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
@@ -42,6 +57,12 @@ pub mod store;
 
 // Sockets around the engine.
 pub mod serve;
+
+// Resolvers, asked for canaries.
+pub mod probe;
+
+// One loop for every world: step, journal, perform; and the simulated world, with resolvers and clients of its own.
+pub mod world;
 
 // The only loop: reads, proposes, publishes, restores.
 pub mod driver;

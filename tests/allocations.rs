@@ -144,7 +144,7 @@ fn answered_without(serving: &Serving, queries: &[Vec<u8>]) {
                 let alone = serving.respond(query, &asker, &mut out).map(|length| out[..length].to_vec());
                 let (mut length, mut count) = (None, 0);
                 count += taken(|| length = serving.respond_to(query, sought, &asker, &mut out));
-                assert_eq!((count, length.map(|length| out[..length].to_vec())), (0, alone), "{query:?}");
+                assert_eq!((count, length.map(|answered| out[..answered.length].to_vec())), (0, alone), "{query:?}");
             }
         }
     }

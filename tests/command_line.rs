@@ -21,6 +21,8 @@ fn exit_codes_say_how_it_went() {
     let zone = |file: &str| format!("version = 1\n[[zone]]\nname = 'a.example'\nfile = '{file}'\n");
     write("understudy.toml", &zone("good.zone"));
     write("lost.toml", &zone("lost.zone"));
+    let odd = "[[classes]]\nname = 'odd'\nweight = 1\nprofile = { positive = { floor = 9, stale = { for = 60 } } }\n";
+    write("clients.toml", odd);
     write("slip.toml", &zone("good.zone").replace("file", "flie"));
 
     let latin1 = [zone("good.zone").as_bytes(), b"# K\xF6ln\n"].concat();
@@ -59,6 +61,16 @@ fn exit_codes_say_how_it_went() {
         ("check latin1.toml", 1, "", "latin1.toml:2: this line is not UTF-8"),
         ("serve --help", 0, "UNDERSTUDY_LOG", ""),
         ("frobnicate", 2, "", "unrecognized subcommand"),
+        ("simulate --clients 2000 --ttl 30", 0, "2000 clients behind", ""),
+        ("simulate --clients 2000 --violators 0% --applications 0% --json", 0, "\"apart\": 0.", ""),
+        ("simulate --clients 2000 --step 10% --wait 1m --capacity 9", 0, "WARNING: the step to", ""),
+        ("simulate --clients 2000 --population clients.toml", 0, "`odd` treats negative answers as others", ""),
+        ("simulate --population nowhere.toml", 1, "", "nowhere.toml: "),
+        ("simulate --population slip.toml", 1, "", "slip.toml: TOML parse error"),
+        ("simulate --step 30% --step 10%", 2, "", "must rise"),
+        ("simulate --ttl soon", 2, "", "`soon` is no TTL"),
+        ("simulate --pause 0 --clients 5", 2, "", "less than a second"),
+        ("simulate --clients 0", 2, "", "0 is not in"),
         ("completions bash", 0, "_understudy()", ""),
         ("--version", 0, env!("CARGO_PKG_VERSION"), ""),
         ("serve --help", 0, "Examples:", ""),

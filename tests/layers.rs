@@ -61,7 +61,19 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "core",
-        modules: &["zone", "snapshot", "serving", "gate", "door", "exposure", "profile", "drain", "failover"],
+        modules: &[
+            "zone",
+            "snapshot",
+            "serving",
+            "canary",
+            "gate",
+            "door",
+            "exposure",
+            "profile",
+            "observation",
+            "drain",
+            "failover",
+        ],
         ordered: true,
         // Of `ring` what verifies signatures; nothing that draws random numbers.
         crates: Allowed::Only(&["foldhash", "ring::signature", "serde", "sha1", "sha2", "siphasher", "thiserror"]),

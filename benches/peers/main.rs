@@ -3,7 +3,7 @@
 //! All servers of a zone run at once on loopback, pinned to the last processor, and one at a time is asked. A *burst* is
 //! queued while the server stands still (SIGSTOP), then it works through it: what is measured is the cost of queries
 //! alone, without contention and without a wake-up for each packet. CPU time is the scheduler's own, of the whole process
-//! tree. Each round visits every server; ratios are taken within a round, where the machine's noise hits all alike.
+//! tree; what it costs each server's threads to be stopped and to go on is measured without queries, and taken off. Each round visits every server; ratios are taken within a round, where the machine's noise hits all alike.
 //!
 //! The floor is a server that sends packets back with the QR bit set: the price of the system calls.
 
@@ -14,11 +14,12 @@ mod mixture;
 mod process;
 mod servers;
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mixture::Mixture;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use process::Process;
 use servers::Server;
 
@@ -29,14 +30,15 @@ mod mix;
 const BURST: usize = 150;
 /// Bursts in a round that count, and others in front that warm up.
 const BURSTS: (usize, usize) = (200, 40);
-/// Sockets that queries come from.
+/// Sockets that queries come from, as a rule.
 const SOCKETS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const HELP: &str = "\
 scripts/bench [--names 1000,100000,1000000] [--rounds 7] [--servers understudy,floor,gdnsd,nsd,knot]
-    [--mixtures plain,edns,do,cookies] [--no-reload]
+    [--mixtures plain,edns,do,cookies] [--networks 1] [--no-reload]
     What a query costs, a load and a reload. Mixtures are what goes along with queries; they are compared with the first.
+    Networks are what they come from: loopback /24s, up to 60,000.
 scripts/bench failover [--names 1000,100000,1000000] [--rounds 7]
     How long a failover takes, verified in advance and not; and what two sites cost that differ in one name of a hundred.
 scripts/bench load [--names 100000] [--rounds 7] [--rate 50000]
@@ -49,6 +51,8 @@ struct Order {
     servers: Vec<String>,
     mixtures: Vec<Mixture>,
     reload: bool,
+    /// Networks that queries come from.
+    networks: usize,
     /// Queries a second.
     rate: u32,
     what: What,
@@ -75,6 +79,7 @@ impl Order {
             servers: list("understudy,floor,gdnsd,nsd,knot"),
             mixtures: vec![Mixture::Plain],
             reload: true,
+            networks: 1,
             rate: 50_000,
             what,
         };
@@ -86,6 +91,7 @@ impl Order {
                 "--servers" => order.servers = list(&value()),
                 "--mixtures" => order.mixtures = list(&value()).iter().map(|name| Mixture::named(name)).collect(),
                 "--rate" => order.rate = value().parse().expect("a number"),
+                "--networks" => order.networks = value().parse().expect("a number"),
                 "--no-reload" => order.reload = false,
                 // Cargo's own.
                 "--bench" => {}
@@ -105,6 +111,10 @@ fn main() {
         echo::serve(words.next().and_then(|address| address.parse().ok()).expect("an address"));
     }
     let order = Order::from_words(words);
+    // Each network is a socket of its own.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
     for names in &order.names {
         match order.what {
             What::Failover => failover::measure(*names, order.rounds),
@@ -141,7 +151,10 @@ fn compare(names: usize, order: &Order) {
     for round in 0..order.rounds {
         for (subject, mixed) in subjects.iter_mut().zip(&mixed) {
             subject.costs.resize(mixed.len(), Vec::new());
-            mixed.iter().enumerate().for_each(|(number, queries)| subject.measure(queries, number, round));
+            mixed
+                .iter()
+                .enumerate()
+                .for_each(|(number, queries)| subject.measure(queries, number, round, order.networks));
         }
     }
     drop(mixed);
@@ -198,34 +211,49 @@ fn start(name: &str, dir: &Path, zone: &Path) -> Option<Subject> {
 }
 
 impl Subject {
-    fn measure(&mut self, queries: &[Vec<u8>], mixture: usize, round: usize) {
-        let sockets: Vec<UdpSocket> = (0..SOCKETS).map(|_| connected(self.server.address)).collect();
+    fn measure(&mut self, queries: &[Vec<u8>], mixture: usize, round: usize, networks: usize) {
+        let sockets: Vec<UdpSocket> = match networks {
+            0 | 1 => (0..SOCKETS).map(|_| connected(self.server.address)).collect(),
+            _ => (0..networks).map(|number| connected_from(network(number), self.server.address)).collect(),
+        };
         let mut next = (round * 7919 * BURST) % queries.len();
         let mut take = || {
             next = (next + 1) % queries.len();
             &queries[next][..]
         };
         let (counted, warming) = BURSTS;
+        let mut first = 0;
+        let mut burst = |subject: &Subject| {
+            first += BURST;
+            subject.burst(&sockets, first, &mut take)
+        };
         for _ in 0..warming {
-            self.burst(&sockets, &mut take);
+            burst(self);
         }
         let before = self.process.cpu();
-        let answered: usize = (0..counted).map(|_| self.burst(&sockets, &mut take)).sum();
+        let answered: usize = (0..counted).map(|_| burst(self)).sum();
         let spent = self.process.cpu() - before;
+        let before = self.process.cpu();
+        for _ in 0..counted {
+            self.process.stand_still();
+            self.process.go_on();
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        let spent = spent.saturating_sub(self.process.cpu() - before);
         self.lost += counted * BURST - answered;
         self.costs[mixture].push(spent.as_secs_f64() * 1e6 / answered.max(1) as f64);
     }
 
     /// Queues queries while the server stands still, lets it go on, and waits for the answers; how many came.
-    fn burst<'q>(&self, sockets: &[UdpSocket], take: &mut impl FnMut() -> &'q [u8]) -> usize {
+    fn burst<'q>(&self, sockets: &[UdpSocket], first: usize, take: &mut impl FnMut() -> &'q [u8]) -> usize {
         self.process.stand_still();
         for number in 0..BURST {
-            let _ = sockets[number % SOCKETS].send(take());
+            let _ = sockets[(first + number) % sockets.len()].send(take());
         }
         self.process.go_on();
         let (mut answered, mut buffer) = (0, [0; 4096]);
         for number in 0..BURST {
-            answered += usize::from(sockets[number % SOCKETS].recv(&mut buffer).is_ok());
+            answered += usize::from(sockets[(first + number) % sockets.len()].recv(&mut buffer).is_ok());
         }
         answered
     }
@@ -253,8 +281,17 @@ impl Subject {
     }
 }
 
+/// An address in the loopback network of this number.
+fn network(number: usize) -> IpAddr {
+    Ipv4Addr::new(127, 1 + (number >> 8) as u8, number as u8, 7).into()
+}
+
 fn connected(address: SocketAddr) -> UdpSocket {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    connected_from(Ipv4Addr::LOCALHOST.into(), address)
+}
+
+fn connected_from(source: IpAddr, address: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind((source, 0)).expect("a socket");
     socket.connect(address).expect("loopback is there");
     socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a time-out is set");
     socket

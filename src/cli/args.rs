@@ -1,5 +1,7 @@
 //! What may be typed.
 
+mod probe;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +15,11 @@ use crate::name::{Name, NameRef};
 use crate::net::Network;
 use crate::rr::RrType;
 use crate::share::Share;
+use crate::time::Ttl;
+pub(super) use probe::ProbeSub;
 
+/// The seconds of a day.
+const DAY: u32 = 86_400;
 /// What every command takes stands behind what it alone takes.
 const GLOBAL: &str = "Global options";
 
@@ -227,6 +233,55 @@ Examples:
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
+    /// Say which answer a client gets, and why
+    #[command(after_help = "\
+Examples:
+  understudy explain 192.0.2.7 www.wiki.example
+  understudy explain 2001:db8:e::/48 wiki.example MX
+      Region, unit, side, site and answer; and what its network was told before, and may still hold.")]
+    Explain {
+        /// The client's address, or its network
+        client: Network,
+        /// The name that it asks for
+        #[arg(value_parser = query_name)]
+        name: Name,
+        /// The type
+        #[arg(value_name = "TYPE", default_value = "A")]
+        rtype: RrType,
+    },
+    /// Show what caches may still hold, and how that drains
+    #[command(after_help = "\
+Of a move under way: the share of users on the new answer, now and to come, for each type; when no
+cache that obeys TTLs holds an old one any more; and what is not known. If none is under way: what
+would be if everybody were moved now. Counted is who was told what and how often is asked of late;
+resolvers are taken to be as `understudy simulate` has them (docs/exposures.md).
+
+Examples:
+  understudy drain wiki.example
+  understudy drain wiki.example www.wiki.example
+  understudy drain wiki.example --json | jq '.families[] | {family, new_now, quantiles}'")]
+    Drain {
+        /// The zone
+        zone: String,
+        /// Only of this name [default: all of the zone]
+        #[arg(value_parser = query_name)]
+        name: Option<Name>,
+    },
+    /// Show what is asked most, and by whom
+    #[command(after_help = "\
+Counted is what was answered of late: what was asked an hour ago counts half. Networks are personal
+data in many places; `retention` in `[exposures]` says how long they are kept.
+
+Examples:
+  understudy top wiki.example
+  understudy top --limit 100 --json | jq '.absent'")]
+    Top {
+        /// Only of this zone [default: all]
+        zone: Option<String>,
+        /// How many of each
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        limit: u32,
+    },
     /// Make the state directory of a server that never ran before
     #[command(after_help = "\
 A server that finds its state directory empty cannot know whether it is new, or has lost what it
@@ -236,6 +291,24 @@ the serial to go on from, and moves nothing where none of them answers.")]
     /// What is known of the state directory
     #[command(subcommand)]
     State(StateSub),
+    /// Find out what resolvers keep, and how long
+    #[command(subcommand)]
+    Probe(ProbeSub),
+    /// Play a move through with simulated resolvers and clients, to see how fast it would be
+    #[command(after_help = "\
+Resolvers are drawn from a population: 82 % keep TTLs, 8 % cap them, 7 % have a floor, 2 % give
+out stale answers at once, 1 % keep negative answers too long; 70 % of clients keep answers
+themselves for 30 s to 120 s. These follow published figures, and are no measurements of your
+users. Each resolver asks this server's own code, in virtual time. Beside what is counted stands
+the same in closed form (docs/simulate.md). No server is asked.
+
+Examples:
+  understudy simulate --ttl 60
+      A failover: everybody at once.
+  understudy simulate --ttl 30 --step 1% --step 30% --wait 5m --clients 1000000 --arrivals 4000
+      A switchover by steps, for a target that takes 4000 new clients a second.
+  understudy simulate --ttl 300 --violators 30% --json | jq '.courses[].simulated'")]
+    Simulate(SimulateArgs),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -308,6 +381,47 @@ pub(super) enum Until {
     Done,
 }
 
+/// A simulation, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct SimulateArgs {
+    /// The TTL of what moves, such as 60 or 5m
+    #[arg(long, value_name = "TTL", default_value = "60", value_parser = ttl)]
+    pub(super) ttl: Ttl,
+    /// The TTL of negative answers
+    #[arg(long, value_name = "TTL", default_value = "60", value_parser = ttl)]
+    pub(super) negative_ttl: Ttl,
+    /// By this share of the clients first (repeatable, rising); the whole is always the last step
+    #[arg(long = "step", value_name = "SHARE", value_parser = share)]
+    pub(super) steps: Vec<Share>,
+    /// How long it stays at each step, a day at most
+    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = wait)]
+    pub(super) wait: Ttl,
+    /// How many clients there are, ten million at most
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(super) clients: u32,
+    /// How often a client uses the name: the average time between two uses, from 1s to 1d
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = pause)]
+    pub(super) pause: Ttl,
+    /// A TOML file with another population of resolvers
+    #[arg(long, value_name = "FILE")]
+    pub(super) population: Option<PathBuf>,
+    /// So many clients are behind resolvers that do not keep TTLs [default: 18%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) violators: Option<Share>,
+    /// So many clients keep answers themselves [default: 70%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) applications: Option<Share>,
+    /// How many uses a second the target carries; a step that brings more is warned of
+    #[arg(long, value_name = "N")]
+    pub(super) capacity: Option<u32>,
+    /// How many clients the target takes in a second that it has not seen before
+    #[arg(long, value_name = "N")]
+    pub(super) arrivals: Option<u32>,
+    /// What everything that is drawn follows from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+}
+
 /// What is done to a move under way, as it is typed.
 #[derive(Debug, clap::Args)]
 pub(super) struct SteerArgs {
@@ -340,6 +454,20 @@ pub(super) enum StateSub {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
+}
+
+fn ttl(text: &str) -> Result<Ttl, String> {
+    Ttl::parse(text).ok_or_else(|| format!("`{text}` is no TTL: write seconds, or as in 5m and 1h30m"))
+}
+
+/// No more than a day, so that a simulation comes to an end.
+fn wait(text: &str) -> Result<Ttl, String> {
+    Some(ttl(text)?).filter(|span| span.seconds() <= DAY).ok_or_else(|| format!("`{text}` is more than a day"))
+}
+
+fn pause(text: &str) -> Result<Ttl, String> {
+    let least = |span: &Ttl| span.seconds() > 0;
+    Some(wait(text)?).filter(least).ok_or_else(|| format!("`{text}` is less than a second"))
 }
 
 fn share(text: &str) -> Result<Share, String> {

@@ -1,19 +1,28 @@
 //! What was typed, resolved: every value checked, every default filled in.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
-use super::args::{Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, StateSub, SteerArgs, Sub, Until, zone_origin};
+use super::args::{
+    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
+    zone_origin,
+};
+use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
+use crate::control::api::drain::DrainRequest;
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
+use crate::control::api::probe::{CalibrateRequest, LookRequest, ProfilesRequest};
+use crate::control::api::told::{ExplainRequest, TopRequest};
 use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
+use crate::time::Ttl;
 
 /// A command, and how its report is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +45,17 @@ pub(super) enum Command {
     Follow(Source, Followed),
     Site(Source, SiteRequest),
     History(Source, HistoryRequest),
+    Explain(Source, ExplainRequest),
+    Drain(Source, DrainRequest),
+    Top(Source, TopRequest),
     Init(Source),
     AcceptState(Source, AcceptRequest),
+    /// Nothing to begin: one that is under way is followed.
+    Calibrate(Source, Option<CalibrateRequest>),
+    Profiles(Source, ProfilesRequest),
+    /// How long is waited in between; none: it is done once.
+    Look(Source, LookRequest, Option<Duration>),
+    Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
 
@@ -116,8 +134,24 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
             Command::Site(source, SiteRequest { site, health, zone, reason })
         }
         Sub::History { zone, limit } => Command::History(source, HistoryRequest { zone, limit }),
+        Sub::Explain { client, name, rtype } => Command::Explain(source, ExplainRequest { client, name, rtype }),
+        Sub::Drain { zone, name } => Command::Drain(source, DrainRequest { zone, name }),
+        Sub::Top { zone, limit } => Command::Top(source, TopRequest { zone, limit }),
         Sub::Init => Command::Init(source),
         Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
+        Sub::Probe(ProbeSub::Calibrate { attach: true, .. }) => Command::Calibrate(source, None),
+        Sub::Probe(ProbeSub::Calibrate { resolvers, ttls, watch, .. }) => {
+            let watch = watch.map(Ttl::seconds);
+            Command::Calibrate(source, Some(CalibrateRequest { resolvers, ttls, watch }))
+        }
+        Sub::Probe(ProbeSub::Watch { name, rtype, every, once }) => {
+            Command::Look(source, LookRequest { name, rtype }, (!once).then(|| every.duration()))
+        }
+        Sub::Probe(ProbeSub::List) => Command::Profiles(source, ProfilesRequest { resolver: None }),
+        Sub::Probe(ProbeSub::Show { resolver }) => {
+            Command::Profiles(source, ProfilesRequest { resolver: Some(resolver) })
+        }
+        Sub::Simulate(args) => Command::Simulate(Box::new(what_if(args)?)),
         Sub::Completions { shell } => Command::Completions(shell),
     };
     Ok(Invocation { json: args.json, command })
@@ -149,6 +183,27 @@ fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
 fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Command {
     let usual = if request.kind == MoveKind::Switchover { Until::Done } else { Until::Moved };
     Command::Move(source, request, until.unwrap_or(usual))
+}
+
+fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
+    if !args.steps.is_sorted_by(|one, other| one < other) {
+        let text = "the shares of --step must rise: each moves more than the one before".into();
+        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+    }
+    Ok(WhatIf {
+        clients: args.clients,
+        ttl: args.ttl,
+        negative_ttl: args.negative_ttl,
+        steps: args.steps,
+        wait: args.wait.duration(),
+        population: args.population,
+        violators: args.violators,
+        applications: args.applications,
+        pause: args.pause.duration(),
+        capacity: args.capacity,
+        arrivals: args.arrivals,
+        seed: args.seed,
+    })
 }
 
 fn steer(source: Source, action: Action, args: SteerArgs) -> Command {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::config::Source;
+use crate::control::api::drain::{DrainReport, DrainRequest};
 use crate::control::api::moves::{HistoryReport, HistoryRequest, MoveReport, MoveRequest, SteerReport};
+use crate::control::api::told::{ExplainReport, ExplainRequest, TopReport, TopRequest};
 use crate::control::api::{Failure, ReloadReport, ReloadRequest, Request, Response, StatusReport};
 use crate::control::client;
 use crate::store::Store;
@@ -36,6 +38,30 @@ pub(super) fn steer(source: &Source, request: &Request) -> Result<SteerReport, F
 pub(super) fn history(source: &Source, request: HistoryRequest) -> Result<HistoryReport, Failure> {
     at_once(source, &Request::History(request), |response| match response {
         Response::History(report) => Some(report),
+        _ => None,
+    })
+}
+
+/// Which answer a client gets, and why.
+pub(super) fn explain(source: &Source, request: ExplainRequest) -> Result<ExplainReport, Failure> {
+    at_once(source, &Request::Explain(request), |response| match response {
+        Response::Explain(report) => Some(*report),
+        _ => None,
+    })
+}
+
+/// What caches may still hold, and how that drains.
+pub(super) fn drain(source: &Source, request: DrainRequest) -> Result<DrainReport, Failure> {
+    at_once(source, &Request::Drain(request), |response| match response {
+        Response::Drain(report) => Some(*report),
+        _ => None,
+    })
+}
+
+/// What is asked most, and by whom.
+pub(super) fn top(source: &Source, request: TopRequest) -> Result<TopReport, Failure> {
+    at_once(source, &Request::Top(request), |response| match response {
+        Response::Top(report) => Some(*report),
         _ => None,
     })
 }

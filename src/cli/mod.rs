@@ -7,8 +7,10 @@ mod command;
 mod daemon;
 mod exit;
 mod follow;
+mod probe;
 mod query;
 mod render;
+mod simulate;
 #[cfg(test)]
 mod tests;
 
@@ -78,8 +80,15 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Follow(source, followed) => follow::of_zone(&source, &followed, json),
         Command::Site(source, request) => show(json, daemon::steer(&source, &Request::Site(request))),
         Command::History(source, request) => show(json, daemon::history(&source, request)),
+        Command::Explain(source, request) => show(json, daemon::explain(&source, request)),
+        Command::Drain(source, request) => show(json, daemon::drain(&source, request)),
+        Command::Top(source, request) => show(json, daemon::top(&source, request)),
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
+        Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
+        Command::Look(source, request, every) => probe::watch(&source, &request, every, json),
+        Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
+        Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::Args::command(), "understudy", &mut script);

@@ -9,7 +9,9 @@ use super::command::{AskedOf, Command, Question, Subject, Watch};
 use super::render::Report;
 use super::*;
 use crate::config::Origin;
+use crate::control::api::drain::DrainRequest;
 use crate::control::api::moves::*;
+use crate::control::api::probe::*;
 use crate::control::api::*;
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -69,6 +71,33 @@ fn commands_are_resolved() {
             ),
         ),
         ("check", Command::Check(Subject::Config(usual.clone()))),
+        ("probe list", Command::Profiles(usual.clone(), ProfilesRequest { resolver: None })),
+        ("probe show quad9", Command::Profiles(usual.clone(), ProfilesRequest { resolver: Some("quad9".into()) })),
+        (
+            "probe watch www.wiki.example",
+            Command::Look(
+                usual.clone(),
+                LookRequest { name: name("www.wiki.example"), rtype: RrType::A },
+                Some(std::time::Duration::from_secs(5)),
+            ),
+        ),
+        (
+            "probe watch www.wiki.example. AAAA --once",
+            Command::Look(usual.clone(), LookRequest { name: name("www.wiki.example"), rtype: RrType::AAAA }, None),
+        ),
+        ("probe calibrate", Command::Calibrate(usual.clone(), Some(CalibrateRequest::default()))),
+        ("probe calibrate --attach", Command::Calibrate(usual.clone(), None)),
+        (
+            "probe calibrate quad9 --ttl 30 --ttl 5m --watch 1h",
+            Command::Calibrate(
+                usual.clone(),
+                Some(CalibrateRequest {
+                    resolvers: vec!["quad9".into()],
+                    ttls: [30, 300].into_iter().filter_map(crate::time::Ttl::new).collect(),
+                    watch: Some(3600),
+                }),
+            ),
+        ),
         ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
         ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")))),
         ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()))),
@@ -139,6 +168,13 @@ fn commands_are_resolved() {
             ),
         ),
         ("history --limit 3", Command::History(usual.clone(), HistoryRequest { zone: None, limit: 3 })),
+        (
+            "drain wiki.example www.wiki.example",
+            Command::Drain(
+                usual.clone(),
+                DrainRequest { zone: "wiki.example".into(), name: Some(name("www.wiki.example")) },
+            ),
+        ),
         ("status --watch", Command::Status(usual.clone(), Watch::UntilStopped)),
         ("state accept", Command::AcceptState(usual.clone(), AcceptRequest { reason: None })),
         ("completions fish", Command::Completions(clap_complete::Shell::Fish)),
@@ -191,8 +227,9 @@ fn wrong_command_lines_are_explained() {
 #[test]
 fn help_texts() {
     let mut shown = String::new();
-    for line in ["--help", "serve --help", "check --help", "failover --help", "query --help"] {
-        let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(line)).unwrap_err());
+    let commands = ["serve", "check", "failover", "query", "simulate", "probe calibrate"];
+    for line in std::iter::once("--help".to_owned()).chain(commands.map(|command| format!("{command} --help"))) {
+        let _ = writeln!(shown, "$ understudy {line}\n{}", parse(words(&line)).unwrap_err());
     }
     assert!(!shown.contains("--force"));
     insta::assert_snapshot!("help", shown);
@@ -238,7 +275,10 @@ fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
         unlisted: 0,
         steps: vec!["100%".into()],
         old_ttl: 300,
+        weighed: Vec::new(),
         old_until: matches!(outcome, MoveOutcome::Done { .. }).then_some(Timestamp(1_269_453_900_000)),
+        old_share: matches!(outcome, MoveOutcome::Done { .. }).then(|| "38.5%".into()),
+        forecast: None,
         warnings: Vec::new(),
         outcome,
     }
@@ -368,6 +408,90 @@ fn status_fits_a_terminal() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("status", text);
     assert_eq!(serde_json::from_str::<StatusReport>(&render::json(&report)).unwrap(), report);
+}
+
+#[test]
+fn what_was_found_of_resolvers_is_shown() {
+    let measured: crate::observation::Measured = serde_json::from_value(serde_json::json!({
+        "caches": { "least": 3, "likely": 3, "most": 4 },
+        "egress": ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4", "2001:db8::5", "2001:db8::6"],
+        "holds": [
+            { "kind": "positive", "ttl": 30, "hold": 60.4, "uncertainty": 1.1, "at_least": false, "series": 3,
+              "too_long": 3, "too_short": 0 },
+            { "kind": "positive", "ttl": 300, "hold": 301.0, "uncertainty": 5.0, "at_least": false, "longest": 600.5,
+              "series": 3, "too_long": 3, "too_short": 0 },
+            { "kind": "no_name", "ttl": 30, "hold": 900.1, "uncertainty": 0.1, "at_least": true, "series": 3,
+              "too_long": 3, "too_short": 0 },
+            { "kind": "failure", "ttl": 30, "hold": 5.4, "uncertainty": 0.3, "at_least": false, "series": 3,
+              "too_long": 0, "too_short": 0 },
+        ],
+        "prefetch": { "seen": "yes", "times": 4, "of": 6 }, "prefetch_left": 2.4,
+        "stale_at_once": { "seen": "no", "times": 0, "of": 3 },
+        "stale_on_failure": { "seen": "unknown", "why": "no answer was asked for while its server was silent" },
+        "absence_below": { "seen": "no", "times": 1, "of": 3 }, "asks_over_tcp": { "seen": "yes", "times": 3, "of": 3 },
+        "replies_over_tcp": true, "client_subnet": true, "dnssec_ok": true, "mixed_case": false,
+        "verdicts": [
+            { "verdict": "floor", "kind": "positive", "seconds": 60.4, "at_least": false },
+            { "verdict": "prefetch", "left": 2.4 },
+        ],
+        "tally": { "asked": 480, "refused": 0, "unanswered": 2, "failed": 1 },
+    }))
+    .unwrap();
+    let resolver = |name: &str, measured, unknown: Option<&str>| ResolverReport {
+        name: name.into(),
+        address: vec!["9.9.9.9:53".parse().unwrap()],
+        transport: "udp".into(),
+        at: unknown.is_none().then_some(Timestamp(1_796_000_000_000)),
+        expires: unknown.is_none().then_some(Timestamp(1_796_604_800_000)),
+        expired: false,
+        unknown: unknown.map(str::to_owned),
+        measured,
+    };
+    let known = resolver("quad9", Some(measured), None);
+    let old = ResolverReport { name: "old".into(), expired: true, ..known.clone() };
+    let resolvers = vec![resolver("campus", None, Some("it was not measured yet")), old, known.clone()];
+    let all = ProfilesReport { one: false, resolvers };
+    let one = ProfilesReport { one: true, resolvers: vec![known] };
+    insta::assert_snapshot!("resolvers", format!("{}\n{}", all.text(), one.text()));
+    for report in [all, one] {
+        assert_eq!(serde_json::from_str::<ProfilesReport>(&render::json(&report)).unwrap(), report);
+    }
+}
+
+/// One failing, two silent and one that refuses are in the denominator; a TTL that nobody told is shown apart.
+#[test]
+fn what_resolvers_give_is_shown_with_all_of_them() {
+    use crate::observation::sight::Sight;
+    let looked = |at: usize, sight: Sight, given: &str, ttl: Option<u32>, note: &str| LookedReport {
+        name: format!("r{at}"),
+        sight,
+        given: if given.is_empty() { vec![] } else { vec![given.into()] },
+        expected: vec!["192.0.2.2".into()],
+        ttl: ttl.and_then(crate::time::Ttl::new),
+        ttl_too_long: ttl > Some(60),
+        note: note.into(),
+    };
+    let mut resolvers = vec![
+        looked(1, Sight::Unknown, "", None, "does not answer"),
+        looked(2, Sight::Failing, "", None, "SERVFAIL"),
+        looked(3, Sight::Negative, "", None, "NXDOMAIN"),
+        looked(4, Sight::Old, "192.0.2.1", Some(8423), ""),
+    ];
+    resolvers.extend((5..8).map(|at| looked(at, Sight::New, "192.0.2.2", Some(59), "")));
+    let count = |sight| resolvers.iter().filter(|resolver| resolver.sight == sight).count();
+    let report = LookReport {
+        name: name("www.wiki.example"),
+        rtype: RrType::A,
+        at: Timestamp(1_796_000_000_000),
+        complete: false,
+        counts: Sight::ALL.into_iter().map(|sight| (sight, count(sight))).collect(),
+        ttl: crate::time::Ttl::new(60),
+        old_until: Some(Timestamp(1_796_000_043_000)),
+        resolvers: resolvers.clone(),
+    };
+    insta::assert_snapshot!("looked", report.text());
+    assert_eq!(report.exit(), Exit::Error);
+    assert_eq!(serde_json::from_str::<LookReport>(&render::json(&report)).unwrap(), report);
 }
 
 #[test]

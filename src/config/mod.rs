@@ -7,6 +7,7 @@ mod moves;
 pub mod nearest;
 mod networks;
 mod page;
+pub mod probe;
 pub mod problem;
 pub mod protocol;
 mod read;
@@ -18,13 +19,15 @@ mod tests;
 mod zone;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::exposure::Limits;
 use crate::name::{Name, NameRef};
 use crate::net::{Network, Region};
+use crate::serve::dnstap;
 use crate::serve::rrl::RateLimit;
 use crate::time::Ttl;
 use nearest::UnknownName;
@@ -52,12 +55,20 @@ pub struct Config {
     pub include_outside: bool,
     /// How queries are taken in.
     pub server: Server,
+    /// How much it is kept who was told what; none: it is not noted.
+    pub exposures: Option<Limits>,
+    /// Where queries and answers are shown; none: nowhere.
+    pub dnstap: Option<dnstap::Settings>,
     /// How operators reach the daemon.
     pub control: Control,
     /// The regions in the order of the file; `default` is not among them.
     pub regions: Vec<Region>,
     /// The operators of resolvers, in the order of the file.
     pub resolvers: Vec<ResolverConfig>,
+    /// The zone of canaries that they are asked for; none: resolvers are not probed.
+    pub canary: Option<probe::CanaryConfig>,
+    /// What is measured of them.
+    pub probe: probe::ProbeConfig,
     /// The zones in the order of the file.
     pub zones: Vec<ZoneConfig>,
 }
@@ -141,10 +152,10 @@ pub struct Control {
 pub struct ResolverConfig {
     /// What operators call it.
     pub name: String,
-    /// The networks that its resolvers ask from.
+    /// The networks that its resolvers ask from; none where nobody says so.
     pub networks: Vec<Network>,
-    /// An address at which it can be asked; none: it is not.
-    pub address: Option<IpAddr>,
+    /// How it can be asked; none: it is not.
+    pub asking: Option<probe::Asking>,
 }
 
 /// A zone, its sites, and who is answered from which.
@@ -202,6 +213,8 @@ impl Config {
     /// A configuration of nothing but defaults: no zones, state in memory.
     pub fn bare() -> Config {
         Config {
+            exposures: Some(Limits::default()),
+            dnstap: None,
             dir: ".".into(),
             state_dir: None,
             include_outside: false,
@@ -209,6 +222,8 @@ impl Config {
             control: Control::default(),
             regions: Vec::new(),
             resolvers: Vec::new(),
+            canary: None,
+            probe: probe::ProbeConfig::default(),
             zones: Vec::new(),
         }
     }

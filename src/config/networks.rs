@@ -1,8 +1,8 @@
 //! Named sets of networks: regions of clients, operators of resolvers.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
+use super::probe::read_asking;
 use super::read::read_label;
 use super::table::{At, Table};
 use super::{DEFAULT_REGION, ResolverConfig};
@@ -60,24 +60,9 @@ pub(super) fn read_resolvers(top: &Table<'_>) -> Vec<ResolverConfig> {
     let mut sets = Sets::of(RESOLVER);
     let resolver = |table: &Table<'_>| {
         let Region { name, networks } = sets.read(table, |_, _| false);
-        ResolverConfig { name, networks, address: read_address(table) }
+        ResolverConfig { name, networks, asking: read_asking(table) }
     };
     top.tables("resolver").iter().map(resolver).collect()
-}
-
-fn read_address(table: &Table<'_>) -> Option<IpAddr> {
-    let At { value, span } = table.string("address", "9.9.9.9")?;
-    let address = value.parse().ok();
-    if address.is_none() {
-        table.wrong(
-            &span,
-            "address",
-            format!("`{value}` is not an IP address"),
-            "",
-            "an address without a port, such as `9.9.9.9` or `2620:fe::fe`",
-        );
-    }
-    address
 }
 
 impl Sets {
@@ -108,7 +93,8 @@ impl Sets {
     fn networks(&mut self, table: &Table<'_>, name: &str) -> Vec<Network> {
         let example = "[\"192.0.2.0/24\", \"2001:db8::/48\"]";
         let Kind { word, empty, .. } = self.kind;
-        if table.get("networks").is_none() {
+        // Of a resolver that can be asked it can be found out where it asks from.
+        if table.get("networks").is_none() && (word == REGION.word || table.get("address").is_none()) {
             table.missing("networks", empty, format!("`networks = {example}`, or remove the {word}"));
         }
         let Some(found) = table.strings("networks", example) else { return Vec::new() };

@@ -1,17 +1,20 @@
 //! From the text of a configuration to its meaning: the top, the server, the regions.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 use std::time::Duration;
 
 use toml::de::DeTable;
 
 use super::page::Page;
+use super::probe::{read_canary, read_probe};
 use super::problem::Problems;
 use super::protocol::read_protocol;
 use super::table::{At, Table};
 use super::{Config, Control, Server, TcpLimits, networks, zone};
+use crate::exposure::Limits;
+use crate::serve::dnstap;
 
 /// Reads `text`, the configuration file at `path`. Opens no file; all that is wrong comes back at once.
 pub fn read(path: &Path, text: &str) -> Result<Config, Problems> {
@@ -49,11 +52,16 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
     }
     let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
     let regions = networks::read_regions(top);
+    let server = read_server(top, dir);
     Config {
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
-        server: read_server(top, dir),
+        exposures: read_exposures(top),
+        dnstap: read_dnstap(top, dir, server.identity.as_deref()),
+        canary: read_canary(top, &server.listen),
+        probe: read_probe(top),
+        server,
         control: read_control(top),
         resolvers: networks::read_resolvers(top),
         zones: zone::read_zones(top, &regions),
@@ -159,6 +167,47 @@ pub(super) fn read_limits(table: &Table<'_>) -> TcpLimits {
     limits.idle = time("idle").unwrap_or(limits.idle);
     limits.write = time("write").unwrap_or(limits.write);
     limits
+}
+
+fn read_exposures(top: &Table<'_>) -> Option<Limits> {
+    let mut limits = Limits::default();
+    let Some(table) = top.table("exposures") else { return Some(limits) };
+    let memory = table.integer("memory_mib", 1..=1 << 20, 128).and_then(|mib| usize::try_from(mib).ok());
+    limits.memory = memory.map_or(limits.memory, |mib| mib << 20);
+    let retention = table.time("retention", "1d").map(|found| Duration::from_secs(found.value.seconds().into()));
+    limits.retention = retention.unwrap_or(limits.retention);
+    table.boolean("enabled").unwrap_or(true).then_some(limits)
+}
+
+/// Off unless its table is there.
+fn read_dnstap(top: &Table<'_>, dir: &Path, identity: Option<&str>) -> Option<dnstap::Settings> {
+    let table = top.table("dnstap")?;
+    let socket = table.string("socket", "/run/dnstap.sock");
+    let file = table.string("file", "queries.dnstap");
+    let most = table.integer("file_mib", 1..=1 << 20, 1024).and_then(|mib| u64::try_from(mib).ok());
+    if let (Some(found), true) = (table.get("file_mib"), table.get("file").is_none()) {
+        let meaning = "it says how long a file becomes, and there is none";
+        table.wrong(&found.span(), "file_mib", "is set without `file`", meaning, "remove it");
+    }
+    let sample = table.integer("sample", 1..=1_000_000, 100).and_then(|count| u32::try_from(count).ok());
+    let to = match (socket, file) {
+        (Some(_), Some(file)) => {
+            let remedy = "remove one of the two";
+            table.wrong(&file.span, "file", "is set beside `socket`", "there is one stream of queries", remedy);
+            return None;
+        }
+        (Some(socket), None) => dnstap::Target::Socket(dir.join(socket.value)),
+        (None, Some(file)) => dnstap::Target::File { path: dir.join(file.value), most: most.unwrap_or(1024) << 20 },
+        (None, None) => {
+            if table.get("socket").is_none() && table.get("file").is_none() {
+                let meaning = "it is not said where queries are to be shown";
+                table.missing("socket", meaning, "`socket = \"/run/dnstap.sock\"`, or `file = \"queries.dnstap\"`");
+            }
+            return None;
+        }
+    };
+    let sample = sample.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    Some(dnstap::Settings { to, sample, identity: identity.map(Into::into) })
 }
 
 fn read_control(top: &Table<'_>) -> Control {

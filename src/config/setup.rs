@@ -30,6 +30,7 @@ impl Config {
             units: Units::new(keys.units, &self.operators()),
             include_outside: self.include_outside,
             settings: self.settings(keys.cookies),
+            exposures: self.exposures,
         }
     }
 
@@ -37,7 +38,7 @@ impl Config {
     fn operators(&self) -> Vec<Region> {
         let region =
             |resolver: &ResolverConfig| Region { name: resolver.name.clone(), networks: resolver.networks.clone() };
-        self.resolvers.iter().map(region).collect()
+        self.resolvers.iter().filter(|resolver| !resolver.networks.is_empty()).map(region).collect()
     }
 
     fn settings(&self, cookie_root: [u8; 16]) -> Settings {

@@ -11,7 +11,23 @@ use crate::time::Ttl;
 
 /// Every table and the keys that it may have. Whatever is not here is unknown.
 const SCHEMA: &[(&str, &[&str])] = &[
-    ("", &["version", "state_dir", "include_outside", "server", "control", "region", "resolver", "zone"]),
+    (
+        "",
+        &[
+            "version",
+            "state_dir",
+            "include_outside",
+            "server",
+            "exposures",
+            "dnstap",
+            "control",
+            "region",
+            "resolver",
+            "canary",
+            "probe",
+            "zone",
+        ],
+    ),
     (
         "server",
         &[
@@ -36,9 +52,13 @@ const SCHEMA: &[(&str, &[&str])] = &[
         &["dot", "doh", "doq", "doh_path", "certificate", "key", "connections", "per_client", "idle", "write"],
     ),
     ("server.rate_limit", &["per_second", "window", "slip", "prefix_v4", "prefix_v6", "exempt"]),
+    ("exposures", &["enabled", "memory_mib", "retention"]),
+    ("dnstap", &["socket", "file", "file_mib", "sample"]),
     ("control", &["group"]),
     ("region", &["name", "networks"]),
-    ("resolver", &["name", "networks", "address"]),
+    ("resolver", &["name", "networks", "address", "transport", "rate"]),
+    ("canary", &["zone", "listen", "addresses", "contact"]),
+    ("probe", &["ttls", "watch", "daily_questions", "expires", "background"]),
     (
         "zone",
         &[

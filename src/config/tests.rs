@@ -35,6 +35,10 @@ certificate = "tls/ns1.pem"
 key = "/etc/tls/ns1.key"
 per_client = 5
 
+[dnstap]
+socket = "/run/dnstap.sock"
+sample = 100
+
 [control]
 group = "dnsops"
 
@@ -54,6 +58,25 @@ address = "198.51.100.9"
 [[resolver]]
 name = "campus"
 networks = ["198.51.100.128/25"]
+
+[[resolver]]
+name = "upstream"
+address = ["192.0.2.8", "[2001:db8::8]:8853"]
+transport = "dot"
+rate = 5
+
+[canary]
+zone = "_canary.wiki.example"
+listen = ["127.0.0.2:53"]
+addresses = ["192.0.2.54"]
+contact = "noc@wiki.example"
+
+[probe]
+ttls = ["5m", "30s"]
+watch = "10m"
+daily_questions = 900
+expires = "3d"
+background = true
 
 [[zone]]
 name = "wiki.example"
@@ -122,6 +145,21 @@ fn what_is_wrong_about_the_protocol_is_named() {
 }
 
 #[test]
+fn what_is_wrong_about_dnstap_is_named() {
+    for (keys, said) in [
+        ("", "`socket = \"/run/dnstap.sock\"`, or `file"),
+        ("socket = 'a'\nfile = 'b'", "is set beside `socket`"),
+        ("socket = 'a'\nfile_mib = 5", "is set without `file`"),
+        ("socket = 'a'\nsample = 0", "from 1 to 1000000"),
+        ("sokcet = 'a'", "`socket`"),
+        ("socket = ''", "is an empty string"),
+    ] {
+        let wrong = read_text(&format!("version = 1\n[dnstap]\n{keys}\n")).unwrap_err().to_string();
+        assert!(wrong.contains(said), "{keys}: {wrong}");
+    }
+}
+
+#[test]
 fn names_are_looked_up_with_advice() {
     let config = read_text(GOOD).unwrap();
     assert_eq!(config.zone("PLAIN.example").unwrap().name, config.zones[1].name);
@@ -175,10 +213,17 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "resolvers",
         "[server]\ntrusted_ecs = ['192.0.2.53', '192.0.2.53', '192.0.2.1/24', 5]\n\
-         [[resolver]]\nname = 'quad9'\nnetworks = ['192.0.2.0/24']\naddress = '9.9.9.9:53'\n[[resolver]]\nname = 'quad9'\n\
+         [[resolver]]\nname = 'quad9'\nnetworks = ['192.0.2.0/24']\naddress = '9.9.9.9:x'\n[[resolver]]\nname = 'quad9'\n\
          [[resolver]]\nname = 'default'\nnetworks = ['192.0.2.0/24', '192.0.2.0/25']\nadress = '::1'\n\
          [[zone]]\nname = 'a'\nfile = 'a'",
     ),
+    (
+        "probing",
+        "[server]\nlisten = ['192.0.2.1:53']\n[canary]\nzone = 'a..b'\nlisten = ['192.0.2.1:53', '0.0.0.0:53', '192.0.2.2']\n\
+         addresses = ['192.0.2.1:53']\n[probe]\nttls = ['0', '8d', 'soon']\nwatch = 'long'\n\
+         [[resolver]]\nname = 'a'\naddress = ['::1', 'b']\ntransport = 'doh'\nrate = 0\n[[zone]]\nname = 'a'\nfile = 'a'",
+    ),
+    ("probing without a place", "[canary]\n[probe]\nttls = []\n[[zone]]\nname = 'a'\nfile = 'a'"),
     (
         "zones twice, without a file, without a name, with wrong names",
         "[[zone]]\nname = 'wiki.example'\n[[zone]]\nname = 'WIKI.example.'\nfile = 'a'\n[[zone]]\nfile = 'b'\n\
@@ -227,6 +272,9 @@ const SLIPS: &[(&str, &str, &str)] = &[
     ("\"192.0.2.0/24\"", "\"192.0.2.0/34\"", "region.networks"),
     ("\"198.51.100.128/25\"", "\"198.51.100.128/24\"", "resolver.networks"),
     ("address = \"198", "address = \"999", "resolver.address"),
+    ("transport = \"dot\"", "transport = \"dto\"", "resolver.transport"),
+    ("listen = [\"127.0.0.2:53\"]", "listen = [\"127.0.0.2\"]", "canary.listen"),
+    ("daily_questions = 900", "daily_questions = -1", "probe.daily_questions"),
     ("trusted_ecs = [", "trusted_ecs = [9, ", "server.trusted_ecs"),
     ("group = \"dnsops\"", "grupo = \"dnsops\"", "control.grupo"),
     ("negative_ttl = \"20s\"", "negative_ttl = \"20q\"", "zone.negative_ttl"),

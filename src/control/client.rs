@@ -33,7 +33,18 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Site(body) => post(stream, "/v1/site", body).await.map(Response::Steer),
             Request::Run(body) => post(stream, "/v1/run", body).await.map(Response::Run),
             Request::History(body) => post(stream, "/v1/history", body).await.map(Response::History),
+            Request::Explain(body) => post(stream, "/v1/explain", body).await.map(Box::new).map(Response::Explain),
+            Request::Drain(body) => post(stream, "/v1/drain", body).await.map(Box::new).map(Response::Drain),
+            Request::Top(body) => post(stream, "/v1/top", body).await.map(Box::new).map(Response::Top),
             Request::AcceptState(body) => post(stream, "/v1/state/accept", body).await.map(Response::Steer),
+            Request::Calibrate(body) => {
+                post(stream, "/v1/probe/calibrate", body).await.map(Box::new).map(Response::Calibration)
+            }
+            Request::Calibration => get(stream, "/v1/probe/calibration").await.map(Box::new).map(Response::Calibration),
+            Request::Profiles(body) => {
+                post(stream, "/v1/probe/profiles", body).await.map(Box::new).map(Response::Profiles)
+            }
+            Request::Look(body) => post(stream, "/v1/probe/look", body).await.map(Box::new).map(Response::Look),
         }
     };
     match tokio::time::timeout(patience, asked).await {

@@ -185,7 +185,14 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .route("/v1/site", with(Request::Site))
         .route("/v1/run", with(Request::Run))
         .route("/v1/history", with(Request::History))
+        .route("/v1/explain", with(Request::Explain))
+        .route("/v1/drain", with(Request::Drain))
+        .route("/v1/top", with(Request::Top))
         .route("/v1/state/accept", with(Request::AcceptState))
+        .route("/v1/probe/calibrate", with(Request::Calibrate))
+        .route("/v1/probe/calibration", get(|calls: Calls, actor| ask(calls, actor, Request::Calibration)))
+        .route("/v1/probe/profiles", with(Request::Profiles))
+        .route("/v1/probe/look", with(Request::Look))
         .fallback(|| async {
             let what = "this daemon has no such request";
             let meaning = "the command may be of another version than the daemon";
@@ -272,6 +279,12 @@ fn respond(answer: Answer) -> HttpResponse {
         Ok(Response::Steer(report)) => Json(report).into_response(),
         Ok(Response::Run(report)) => Json(report).into_response(),
         Ok(Response::History(report)) => Json(report).into_response(),
+        Ok(Response::Explain(report)) => Json(report).into_response(),
+        Ok(Response::Drain(report)) => Json(report).into_response(),
+        Ok(Response::Top(report)) => Json(report).into_response(),
+        Ok(Response::Calibration(report)) => Json(report).into_response(),
+        Ok(Response::Profiles(report)) => Json(report).into_response(),
+        Ok(Response::Look(report)) => Json(report).into_response(),
         Err(failure) => failed(StatusCode::UNPROCESSABLE_ENTITY, failure),
     }
 }

@@ -1,11 +1,14 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
+mod drains;
 mod encrypted;
+mod look;
 mod moves;
+mod probe;
 mod setup;
+mod told;
 mod translate;
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,6 +28,7 @@ use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver, DriverError};
 use crate::serve::certificates::Certificates;
 use crate::serve::descriptors::Room;
+use crate::serve::dnstap::Tap;
 use crate::serve::encrypted::{DESCRIPTORS, EncryptedRunning};
 use crate::serve::privileges::Identity;
 use crate::serve::{ListenSettings, Listeners, Running};
@@ -33,6 +37,8 @@ use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::Actor;
 
+/// The most octets of an answer over UDP that no path has to cut (RFC 9715 §3).
+const UNFRAGMENTED: u16 = 1400;
 /// How many requests may wait for the driver, which does one thing at a time.
 const WAITING: usize = 16;
 
@@ -46,6 +52,7 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let addresses = listeners.addresses();
     let encrypted =
         config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
+    let canaries = probe::bind(&config)?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
     let _guard = runtime.enter();
@@ -56,8 +63,10 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         store.initialise()?;
     }
     let control = bind(&store, config.control.group.as_deref())?;
+    let names = store.secret("names")?;
     let keys = Keys { cookies: store.secret("cookies")?, units: UnitKey(store.secret("units")?) };
-    let driver = Driver::start(config.setup(keys), store, hash_key()).map_err(plain)?;
+    let probing = probe::start(&config, canaries, &store)?;
+    let driver = Driver::start(config.setup(keys), store.clone(), HashKey::new(names)).map_err(plain)?;
     let mut daemon = Daemon {
         driver,
         keys,
@@ -69,17 +78,22 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
         encrypted: encrypted.as_ref().map(encrypted::Prepared::addresses).unwrap_or_default(),
         last_reload: None,
         last_failover: None,
+        store,
+        probing,
     };
     daemon.driver.set_own(addresses.clone());
     daemon.first_load(&config)?;
     let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     let signals = Signals { hangup, terminate: terminate.map_err(plain)?, interrupt: interrupt.map_err(plain)? };
     let stage = Arc::clone(daemon.driver.stage());
+    let tap = config.dnstap.as_ref().map(Tap::start).transpose().map_err(plain)?;
+    tap.iter().for_each(|tap| stage.show_by(Arc::clone(tap)));
     let running = listeners.run(&stage).map_err(plain)?;
     let secure = encrypted.map(|encrypted| encrypted.run(&stage)).transpose()?;
     daemon.driver.set_listeners(addresses.clone());
     announce(order.json, &addresses, &daemon.driver);
     let tally = runtime.block_on(daemon.run(signals, control, running, secure));
+    tap.iter().for_each(|tap| tap.finish());
     tracing::info!(queries = tally, "stopped");
     Ok(())
 }
@@ -99,6 +113,10 @@ struct Daemon {
     encrypted: Vec<EncryptedListener>,
     last_reload: Option<LastAct>,
     last_failover: Option<LastAct>,
+    /// Where what was found of resolvers is kept.
+    store: Store,
+    /// The canaries' server and the prober, if they are configured.
+    probing: Option<probe::Probing>,
 }
 
 /// What the system may ask of the daemon.
@@ -153,9 +171,9 @@ impl Daemon {
         if let Some(served) = served {
             served.abort();
         }
+        let queries = tokio::task::spawn_blocking(stop).await.unwrap_or(0);
         // The driver finishes what it is doing; what waits behind that is told that the daemon stops.
         drop((calls, reloads));
-        let queries = tokio::task::spawn_blocking(stop).await.unwrap_or(0);
         if let Ok(worker) = worker {
             let _ = tokio::task::spawn_blocking(move || worker.join()).await;
         }
@@ -167,6 +185,7 @@ impl Daemon {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
         runtime.block_on(async {
             self.driver.resume();
+            let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
             loop {
                 let due = until(self.driver.deadline());
                 tokio::select! {
@@ -174,13 +193,17 @@ impl Daemon {
                     () = due => {
                         self.driver.tick();
                     }
+                    _ = looks.tick() => self.calibrate_what_is_old(),
                     call = calls.recv() => match call {
+                        // Resolvers take their time; nothing else waits for them.
+                        Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
                         Some(call) => {
                             let answer = self.answer(&call);
                             // Whoever asked may be gone; what was done is done and in the journal.
                             let _ = call.answer.send(answer);
                         }
-                        None => return,
+                        // Nobody is answered any more.
+                        None => return self.driver.keep_exposures(),
                     },
                     Some(()) = reloads.recv() => self.reload_on_signal(),
                 }
@@ -210,7 +233,15 @@ impl Daemon {
             Request::Site(request) => self.force_site(request, actor).map(Response::Steer),
             Request::Run(request) => self.run_report(request).map(Response::Run),
             Request::History(request) => self.history(request).map(Response::History),
+            Request::Explain(request) => self.explain(request).map(Box::new).map(Response::Explain),
+            Request::Drain(request) => self.drain(request).map(Box::new).map(Response::Drain),
+            Request::Top(request) => self.top(request).map(Box::new).map(Response::Top),
             Request::AcceptState(request) => self.accept_state(request, actor).map(Response::Steer),
+            Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
+            Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),
+            Request::Profiles(request) => self.profiles(request).map(Box::new).map(Response::Profiles),
+            // It does not come here: it is not waited for.
+            Request::Look(_) => Err(Failure::new("the daemon took the request for another", "nothing was done", "")),
         }
     }
 
@@ -218,7 +249,7 @@ impl Daemon {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
         let order = moves::order(request)?;
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
-        moves::report(report, &order)
+        moves::report(report, &order, self.driver.serving())
     }
 
     /// Takes over the configuration and the files.
@@ -390,6 +421,7 @@ fn listen_settings(config: &Config, room: Room) -> ListenSettings {
         workers: config.server.workers.unwrap_or(usual.workers),
         tcp,
         rate_limit: config.server.rate_limit.clone(),
+        in_fragments: config.server.udp_payload > UNFRAGMENTED,
         ..usual
     }
 }
@@ -401,14 +433,6 @@ fn drop_privileges(config: &Config) -> Result<(), Failure> {
         setup::give_directory(dir, &identity)?;
     }
     identity.assume().map_err(plain)
-}
-
-fn hash_key() -> HashKey {
-    let half = || RandomState::new().hash_one(std::process::id()).to_le_bytes();
-    let mut octets = [0; 16];
-    octets[..8].copy_from_slice(&half());
-    octets[8..].copy_from_slice(&half());
-    HashKey::new(octets)
 }
 
 fn log_to_stderr() {

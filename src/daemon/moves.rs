@@ -1,10 +1,11 @@
 //! Between what operators ask of moves and what the driver does: orders, reports, history.
 
-use super::{Daemon, failed, translate};
+use super::{Daemon, drains, failed, translate};
 use crate::config::nearest::UnknownName;
 use crate::control::api::moves::{
     Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
     MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SiteRequest, SteerReport, SteerRequest,
+    WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
 use crate::driver::engine::By;
@@ -17,6 +18,7 @@ use crate::failover::refusal::Refusal;
 use crate::failover::steps::Steps;
 use crate::failover::story;
 use crate::name::Name;
+use crate::serving::Serving;
 use crate::share::Share;
 use crate::store::journal::{Actor, Row, Sequence};
 use crate::time::Timestamp;
@@ -46,6 +48,16 @@ pub(super) fn order(request: &MoveRequest) -> Result<Order, Failure> {
     })
 }
 
+/// A step by what was asked of late.
+fn weighed(step: &crate::exposure::weights::WeighedStep) -> WeighedStep {
+    WeighedStep {
+        wanted: step.wanted.to_string(),
+        units: step.units.to_string(),
+        measured: step.measured.to_string(),
+        great: step.great.iter().map(|(unit, share)| format!("{unit}: {share}")).collect(),
+    }
+}
+
 /// The steps that were typed; the whole is always the last one.
 fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
     if typed.is_empty() {
@@ -61,7 +73,11 @@ fn given(reason: Option<&str>) -> String {
 }
 
 /// What became of a move.
-pub(super) fn report(report: Result<Moved, Impossible>, order: &Order) -> Result<MoveReport, Failure> {
+pub(super) fn report(
+    report: Result<Moved, Impossible>,
+    order: &Order,
+    serving: &Serving,
+) -> Result<MoveReport, Failure> {
     let report = report.map_err(|impossible| match impossible {
         Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
         Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
@@ -89,6 +105,7 @@ pub(super) fn report(report: Result<Moved, Impossible>, order: &Order) -> Result
         before: change.before,
         after: change.after,
     });
+    let forecast = report.prospect.as_ref().map(|prospect| drains::prospect(prospect, serving, &report.origin));
     Ok(MoveReport {
         kind: kind(report.kind),
         zone: report.origin,
@@ -100,8 +117,11 @@ pub(super) fn report(report: Result<Moved, Impossible>, order: &Order) -> Result
         diff: diff.collect(),
         unlisted: report.unlisted,
         steps: report.steps.iter().map(ToString::to_string).collect(),
+        weighed: report.weighed.iter().map(weighed).collect(),
         old_ttl: report.old_ttl.seconds(),
         old_until: report.old_until,
+        old_share: report.old_share.map(|share| share.to_string()),
+        forecast,
         warnings: report.warnings,
         outcome,
     })
@@ -362,7 +382,9 @@ fn ending(row: &Row, run: u64) -> Option<Ending> {
 fn status(id: MoveId, moving: &Move) -> MoveStatus {
     let until = match &moving.phase {
         Phase::AwaitingApproval { until } | Phase::Draining { until, .. } => Some(*until),
-        Phase::Lowering { clock: Clock::Until(until) } | Phase::Shifting { clock: Clock::Until(until) } => Some(*until),
+        Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Shifting { clock: Clock::Until(until) } => {
+            Some(*until)
+        }
         Phase::Baking { observed, since: Some(since), .. } => {
             Some(since.after(moving.policy.bake.saturating_sub(*observed)))
         }
@@ -381,6 +403,10 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
         share: moving.published.to_string(),
         back: moving.direction == Direction::Back,
         until,
+        basis: match &moving.phase {
+            Phase::Lowering { clock: Clock::Until(_), basis } | Phase::Draining { basis, .. } => Some(basis.clone()),
+            _ => None,
+        },
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
         began: moving.started,

@@ -12,10 +12,18 @@ pub(super) fn needs_restart(started: &Config, now: &Config) -> Vec<String> {
     let (a, b) = (&started.server, &now.server);
     let listeners =
         |server: &'_ Server| server.encrypted.as_ref().map(|encrypted| format!("{:?}", encrypted.listeners()));
+    // How they are asked is read anew each time that they are.
+    let networks = |config: &'_ Config| -> Vec<_> {
+        let of = |resolver: &crate::config::ResolverConfig| (resolver.name.clone(), resolver.networks.clone());
+        config.resolvers.iter().map(of).collect()
+    };
     let parts = [
         ("`[[region]]`", started.regions != now.regions),
-        ("`[[resolver]]`", started.resolvers != now.resolvers),
+        ("`[[resolver]]`", networks(started) != networks(now)),
+        ("`[canary]`", started.canary != now.canary),
         ("`state_dir`", started.state_dir != now.state_dir),
+        ("`[exposures]`", started.exposures != now.exposures),
+        ("`[dnstap]`", started.dnstap != now.dnstap),
         ("`[control]`", started.control != now.control),
         ("`server.listen`", a.listen != b.listen),
         ("`server.workers`", a.workers != b.workers),

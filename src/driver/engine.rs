@@ -1,42 +1,21 @@
-//! The loop around the failover engine: step, journal, perform; and what came of it is the next event.
-//!
-//! Steps that need nothing from the world but the gates' verdict are written in one transaction. A publication is written
-//! in the transaction of the step that it is known by, and gets in front of clients after that.
+//! The engines of all zones, and the live world that the loop around each of them acts on: the stage, the gates with what
+//! was found out beforehand, and our own sockets.
 
-use std::collections::VecDeque;
-use std::time::Duration;
-
-use serde_json::json;
-
-use super::publish::Prepared;
 use super::{Driver, DriverError, Health, STREAM, now};
-use crate::failover::actor::Actor;
 use crate::failover::effect::{Alert, Effect, EffectId, Issued, Severity};
 use crate::failover::event::Event;
 use crate::failover::refusal::Refusal;
 use crate::failover::state::State;
-use crate::failover::step::step;
-use crate::failover::story;
 use crate::name::Name;
-use crate::store::journal::{Entry, Journal, Row, Sequence};
+use crate::store::journal::{Journal, Row, Sequence, SqliteJournal};
 use crate::time::Timestamp;
+use crate::world::{Outcome, Prepared, World};
 
-/// How soon the state is written again after it could not be: a disk that is full may have room by then.
-const WRITE_AGAIN: Duration = Duration::from_secs(5);
-/// How much one event may lead to: more is a fault of the engine, not of the world.
-const MAX_WORK: usize = 10_000;
+pub use crate::world::By;
+pub(super) use crate::world::turns::Engine;
+
 /// How many alerts are kept to be shown.
 const ALERTS: usize = 50;
-
-/// A zone's engine.
-#[derive(Clone, Debug)]
-pub(super) struct Engine {
-    pub(super) state: State,
-    /// The last row of its stream; none if nothing was ever decided.
-    pub(super) last: Option<Sequence>,
-    /// When to try again what could not be written.
-    pub(super) again: Option<Timestamp>,
-}
 
 /// Where the stream of a zone ended that was taken out of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -55,22 +34,6 @@ impl EndedStream {
     }
 }
 
-/// Who causes an event, and why.
-#[derive(Clone, Debug)]
-pub struct By {
-    /// Who.
-    pub actor: Actor,
-    /// Why, in the actor's words.
-    pub reason: String,
-}
-
-impl By {
-    /// The daemon, by itself.
-    pub fn daemon() -> By {
-        By { actor: super::daemon(), reason: String::new() }
-    }
-}
-
 /// An alert, as it is kept to be shown.
 #[derive(Clone, Debug)]
 pub struct Told {
@@ -82,18 +45,49 @@ pub struct Told {
     pub alert: Alert,
 }
 
-/// What has been stepped through and is not written yet.
-struct Batch {
-    state: State,
-    entries: Vec<Entry>,
-    /// What is to get in front of clients once it is written.
-    publication: Option<Prepared>,
+/// The world that a zone's traffic is moved in: the stage that clients are answered from.
+pub(super) struct Live<'a> {
+    driver: &'a mut Driver,
+    origin: &'a Name,
 }
 
-/// What is to be done next.
-enum Work {
-    Take(Event),
-    Perform(Issued),
+impl World for Live<'_> {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+
+    fn stream(&self) -> String {
+        Driver::stream(self.origin)
+    }
+
+    fn generation(&self) -> u64 {
+        self.driver.serving.generation
+    }
+
+    fn perform(&mut self, state: &State, issued: &Issued) -> Option<Outcome> {
+        let (effect, origin) = (issued.id, self.origin);
+        Some(match &issued.effect {
+            Effect::Judge { id } => Event::Judged { effect, verdict: self.driver.judge(origin, state, *id) }.into(),
+            Effect::Publish => self.driver.prepare_publication(origin, state, effect),
+            Effect::Confirm if self.driver.confirm(origin, None) => Event::Confirmed { effect }.into(),
+            Effect::Confirm => {
+                let why = "a socket of ours does not give what was published; the log names it".into();
+                Event::ConfirmFailed { effect, why }.into()
+            }
+            Effect::Alert(alert) => {
+                self.driver.tell(origin, alert);
+                Event::Told { effect }.into()
+            }
+            Effect::Ended(ended) => {
+                self.driver.ended(origin, ended);
+                Event::Told { effect }.into()
+            }
+        })
+    }
+
+    fn bring_out(&mut self, publication: Prepared) {
+        self.driver.bring_out(publication);
+    }
 }
 
 impl Driver {
@@ -141,142 +135,32 @@ impl Driver {
     /// Takes one event in and performs what follows from it, until there is nothing more to do at once. Why it changed
     /// nothing, if it didn't.
     pub(super) fn drive(&mut self, origin: &Name, event: Event, by: &By) -> Result<Option<Refusal>, DriverError> {
-        self.work_off(origin, VecDeque::from([Work::Take(event)]), by)
+        let driven = self.with_engine(origin, |engine, world, journal| engine.drive(world, journal, event, by));
+        Ok(driven.unwrap_or(Ok(Some(Refusal::NoMove)))?)
     }
 
-    fn work_off(&mut self, origin: &Name, mut work: VecDeque<Work>, by: &By) -> Result<Option<Refusal>, DriverError> {
-        let Some(engine) = self.engines.get(origin) else { return Ok(Some(Refusal::NoMove)) };
-        let mut batch = Batch { state: engine.state.clone(), entries: Vec::new(), publication: None };
-        // Only the first event is somebody's; what follows from it is the daemon's doing.
-        let (mut by, mut refusal) = (Some(by), None);
-        for _ in 0..MAX_WORK {
-            match work.pop_front() {
-                None => {
-                    self.write(origin, &mut batch)?;
-                    return Ok(refusal);
-                }
-                Some(Work::Take(event)) => {
-                    let effects = self.take(origin, &mut batch, &event, by);
-                    if by.take().is_some() {
-                        refusal = batch.state.refusal.clone();
-                    }
-                    if batch.publication.is_some() {
-                        self.write(origin, &mut batch)?;
-                    }
-                    work.extend(effects.into_iter().map(Work::Perform));
-                }
-                // What was settled or overtaken since is not done.
-                Some(Work::Perform(issued)) if !batch.state.pending.contains_key(&issued.id) => {}
-                // Its outcome comes before anything else: a publication waits for it.
-                Some(Work::Perform(issued)) => work.push_front(Work::Take(self.perform(origin, &mut batch, issued)?)),
-            }
+    /// Has the engine of a zone do something in the live world.
+    pub(super) fn with_engine<T>(
+        &mut self,
+        origin: &Name,
+        turn: impl FnOnce(&mut Engine, &mut Live<'_>, &mut SqliteJournal) -> T,
+    ) -> Option<T> {
+        let mut engine = self.engines.get(origin)?.clone();
+        let (before, mut journal) = (engine.last, self.journal.clone());
+        let done = turn(&mut engine, &mut Live { driver: self, origin }, &mut journal);
+        // Edits that touch what moved are taken over as soon as everybody has moved.
+        let queued = matches!(self.health.get(origin), Some(Health::Queued(_)));
+        if queued && engine.last != before && engine.state.ways().is_empty() {
+            self.queued.insert(origin.clone());
         }
-        tracing::error!(zone = %origin, "the failover engine does not come to rest; what it asks for next is not done");
-        self.write(origin, &mut batch)?;
-        Ok(refusal)
+        self.engines.insert(origin.clone(), engine);
+        Some(done)
     }
 
-    /// One step: the state after it, and the entry that tells of it.
-    fn take(&self, origin: &Name, batch: &mut Batch, event: &Event, by: Option<&By>) -> Vec<Issued> {
-        let (next, effects) = step(&batch.state, event, now());
-        // What changed nothing is not worth a row.
-        let same = State { refusal: None, last: next.last, ..batch.state.clone() };
-        let changes = State { refusal: None, ..next.clone() } != same;
-        if changes || !effects.is_empty() || batch.publication.is_some() {
-            let told = story::lines(&batch.state, event, &next);
-            told.iter().for_each(|line| tracing::info!(zone = %origin, "{line}"));
-            let by = by.cloned().unwrap_or_else(By::daemon);
-            batch.entries.push(Entry {
-                stream: Driver::stream(origin),
-                after: self.engines.get(origin).and_then(|engine| engine.last),
-                at: next.last,
-                actor: by.actor,
-                reason: by.reason,
-                event: json!({ "told": told, "event": event }),
-                state: serde_json::to_value(&next).unwrap_or_default(),
-                effects: serde_json::to_value(&effects).unwrap_or_default(),
-                generation: batch.publication.as_ref().map_or(self.serving.generation, Prepared::generation),
-                publications: batch
-                    .publication
-                    .as_ref()
-                    .map_or_else(Vec::new, |prepared| prepared.publications().to_vec()),
-            });
-        }
-        batch.state = next;
-        effects
-    }
-
-    /// Writes what was stepped through; what it publishes gets in front of clients then, and not before.
-    fn write(&mut self, origin: &Name, batch: &mut Batch) -> Result<(), DriverError> {
-        let entries = std::mem::take(&mut batch.entries);
-        let publication = batch.publication.take();
-        let written = self.journal.commit_all(&entries);
-        let Some(engine) = self.engines.get_mut(origin) else { return Ok(()) };
-        match written {
-            Ok(None) => return Ok(()),
-            Ok(last) => {
-                engine.last = last;
-                engine.state = batch.state.clone();
-                engine.again = None;
-                // Edits that touch what moved are taken over as soon as everybody has moved.
-                let queued = matches!(self.health.get(origin), Some(Health::Queued(_)));
-                if queued && engine.state.ways().is_empty() {
-                    self.queued.insert(origin.clone());
-                }
-            }
-            Err(error) => {
-                engine.again = Some(now().after(WRITE_AGAIN));
-                tracing::error!(
-                    zone = %origin, %error,
-                    "what was decided could not be written: nothing of it is done, and what is served is served on"
-                );
-                return Err(error.into());
-            }
-        }
-        if let Some(publication) = publication {
-            self.bring_out(publication);
-        }
-        Ok(())
-    }
-
-    /// Does what a step asks for. What came of it is the next event.
-    fn perform(&mut self, origin: &Name, batch: &mut Batch, issued: Issued) -> Result<Event, DriverError> {
-        let Issued { id: effect, effect: what } = issued;
-        Ok(match what {
-            Effect::Judge { id } => Event::Judged { effect, verdict: self.judge(origin, &batch.state, id) },
-            Effect::Publish => {
-                // What was decided is on the disk before anything of it is done.
-                self.write(origin, batch)?;
-                self.prepare_publication(origin, batch, effect)
-            }
-            Effect::Confirm => {
-                self.write(origin, batch)?;
-                match self.confirm(origin, None) {
-                    true => Event::Confirmed { effect },
-                    false => {
-                        let why = "a socket of ours does not give what was published; the log names it".into();
-                        Event::ConfirmFailed { effect, why }
-                    }
-                }
-            }
-            Effect::Alert(alert) => {
-                self.tell(origin, &alert);
-                Event::Told { effect }
-            }
-            Effect::Ended(ended) => {
-                self.ended(origin, &ended);
-                Event::Told { effect }
-            }
-        })
-    }
-
-    fn prepare_publication(&mut self, origin: &Name, batch: &mut Batch, effect: EffectId) -> Event {
-        match self.prepare(origin, &batch.state) {
-            Ok(prepared) => {
-                batch.publication = prepared;
-                Event::Published { effect }
-            }
-            Err(findings) => Event::PublishRefused { effect, findings },
+    fn prepare_publication(&mut self, origin: &Name, state: &State, effect: EffectId) -> Outcome {
+        match self.prepare(origin, state) {
+            Ok(publication) => Outcome { event: Event::Published { effect }, publication },
+            Err(findings) => Event::PublishRefused { effect, findings }.into(),
         }
     }
 
@@ -299,44 +183,18 @@ impl Driver {
     }
 
     /// When [`Driver::tick`] has something to do next.
-    pub fn deadline(&self) -> Option<Timestamp> {
-        let of = |engine: &Engine| engine.again.or_else(|| engine.state.deadline());
-        self.engines.values().filter_map(of).min()
+    pub fn deadline(&mut self) -> Option<Timestamp> {
+        let bounds = self.bounds_due();
+        self.engines.values().filter_map(Engine::deadline).chain(bounds).min()
     }
 
     /// Does what is due by now.
     pub fn tick(&mut self) {
+        self.look_at_bounds();
         let at = now();
-        let due = self.engines.iter().filter(|(_, engine)| match engine.again {
-            Some(again) => again <= at,
-            None => engine.state.deadline().is_some_and(|deadline| deadline <= at),
-        });
-        let due: Vec<Name> = due.map(|(origin, _)| origin.clone()).collect();
-        for origin in due {
-            let stuck = self.engines.get_mut(&origin).is_some_and(|engine| engine.again.take().is_some());
-            let before = self.engines.get(&origin).and_then(|engine| engine.last);
-            // The log says what could not be written.
-            let _ = if stuck {
-                self.take_up_again(&origin)
-            } else {
-                self.drive(&origin, Event::Tick, &By::daemon()).map(drop)
-            };
-            // A phase may be over as soon as it begins. What stays due without that anything is decided, whatever it is,
-            // does not make the loop spin.
-            if let Some(engine) = self.engines.get_mut(&origin)
-                && engine.again.is_none()
-                && engine.last == before
-                && engine.state.deadline().is_some_and(|deadline| deadline <= at)
-            {
-                engine.again = Some(at.after(WRITE_AGAIN));
-            }
+        let due = self.engines.iter().filter(|(_, engine)| engine.deadline().is_some_and(|deadline| deadline <= at));
+        for origin in due.map(|(origin, _)| origin.clone()).collect::<Vec<_>>() {
+            self.with_engine(&origin, |engine, world, journal| engine.tick(world, journal));
         }
-    }
-
-    /// Does again what is not known to be done, as the state has it.
-    fn take_up_again(&mut self, origin: &Name) -> Result<(), DriverError> {
-        let pending = self.engines.get(origin).map(|engine| engine.state.pending.clone()).unwrap_or_default();
-        let work = pending.into_iter().map(|(id, pending)| Work::Perform(Issued { id, effect: pending.effect }));
-        self.work_off(origin, work.chain([Work::Take(Event::Tick)]).collect(), &By::daemon()).map(drop)
     }
 }

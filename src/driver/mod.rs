@@ -1,19 +1,20 @@
 //! The only loop that changes what is served: it reads texts, proposes, has the gates judge, writes the journal and
 //! only then publishes.
 
+mod bounds;
 pub mod confirm;
+pub mod drains;
 pub mod engine;
 mod errands;
 pub mod load;
 pub mod moves;
-mod name_servers;
+pub mod name_servers;
 mod pages;
 pub mod plan;
 pub mod publish;
 mod readings;
 pub mod reload;
 pub mod restore;
-mod routing;
 pub mod setup;
 mod sharing;
 mod standby;
@@ -27,19 +28,23 @@ use std::sync::Arc;
 use crate::digest::Digest;
 use crate::gate::Finding;
 use crate::name::Name;
+use crate::serve::folding::Folding;
 use crate::serve::stage::Stage;
 use crate::serving::Serving;
 use crate::serving::content::Policy;
 use crate::snapshot::compile::Shape;
-use crate::store::journal::{Actor, Sequence, SqliteJournal};
+use crate::store::journal::{Sequence, SqliteJournal};
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
+use bounds::Bounds;
 use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
 use setup::Setup;
 use standby::Standby;
+
+pub use crate::world::daemon;
 
 /// The stream of the journal that the public stage is written to.
 const STREAM: &str = "public";
@@ -79,6 +84,10 @@ pub struct Driver {
     store: Store,
     journal: SqliteJournal,
     stage: Arc<Stage>,
+    /// Knows who was told what, if that is noted.
+    folding: Option<Arc<Folding>>,
+    /// When it is looked again until when old answers may be held.
+    bounds: Bounds,
     /// What is published: the same that the stage answers from.
     serving: Arc<Serving>,
     last: Option<Sequence>,
@@ -164,9 +173,4 @@ impl Driver {
 pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The actor of what the daemon does by itself.
-pub fn daemon() -> Actor {
-    Actor { uid: None, name: "understudy".into() }
 }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use super::drains::Prospect;
 use super::engine::By;
 use super::plan::{Draft, RrsetChange, changes};
 use super::{Driver, DriverError, now};
 use crate::digest::Digest;
 use crate::door::{Candidate, Idle, Override, Proposal, stops};
 use crate::evidence::Verdict;
+use crate::exposure::weights::WeighedStep;
 use crate::failover::actor::Actor;
 use crate::failover::effect::Ended;
 use crate::failover::event::{Event, Judgement, Target};
 use crate::failover::health::Health as SiteHealth;
-use crate::failover::moves::{Direction, MoveId, Phase};
+use crate::failover::moves::{Direction, MoveId, Phase, salt};
 use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::plan::{Impossible, Kind, MoveRequest, Plan};
 use crate::failover::refusal::Refusal;
@@ -26,6 +28,7 @@ use crate::serial::Serial;
 use crate::share::Share;
 use crate::store::audit::{Deed, Override as Overridden};
 use crate::time::{Timestamp, Ttl};
+use crate::world::{judging, planning};
 
 /// What an operator asks for.
 #[derive(Clone, Debug)]
@@ -61,6 +64,8 @@ pub struct Moved {
     pub moves: Vec<(String, String)>,
     /// The shares that it goes by.
     pub steps: Vec<Share>,
+    /// The same by what was asked of late; empty if too little is known of that.
+    pub weighed: Vec<WeighedStep>,
     /// What the gates found.
     pub findings: Vec<Finding>,
     /// How answers change: of very many RRsets, the first.
@@ -71,6 +76,10 @@ pub struct Moved {
     pub old_ttl: Ttl,
     /// Until when caches that obey TTLs may hold what was answered before.
     pub old_until: Option<Timestamp>,
+    /// How much of what the regions asked of late was asked by those who may hold an answer now; none if that is not known.
+    pub old_share: Option<Share>,
+    /// What a dry run foresees; none where it is no dry run, nothing would change, or it is not noted who is told what.
+    pub prospect: Option<Box<Prospect>>,
     /// What went wrong beside it, and does not undo it.
     pub warnings: Vec<String>,
     /// In short.
@@ -122,7 +131,15 @@ impl std::fmt::Display for MoveOutcome {
 /// By which shares a move goes, and what is to be said of that.
 struct Ramp {
     steps: Steps,
+    /// The same by what was asked of late, as far as that is known: these are what is carried out.
+    weighed: Vec<WeighedStep>,
     finding: Option<Finding>,
+}
+
+impl Ramp {
+    fn at_once(finding: Option<Finding>) -> Ramp {
+        Ramp { steps: Steps::at_once(), weighed: Vec::new(), finding }
+    }
 }
 
 /// What an operator does to a move under way.
@@ -178,6 +195,9 @@ impl Driver {
             return Ok(Err(refusal.into()));
         } else if order.dry_run {
             report.outcome = MoveOutcome::WouldChange;
+            if let Event::Begin { policy, .. } = &begin {
+                report.prospect = self.prospect(&draft, policy).map(Box::new);
+            }
         } else if let Err(refusal) = self.begin(draft, &mut report, order, begin, actor)? {
             self.remember(&mut report, order, actor, &format!("refused: {refusal}"));
             return Ok(Err(refusal.into()));
@@ -193,7 +213,7 @@ impl Driver {
     fn report(&self, draft: &Draft, order: &Order, ramp: &Ramp) -> Moved {
         let mut findings = draft.findings.clone();
         findings.extend(ramp.finding.clone());
-        findings.extend(freshness(&draft.origin, draft.digest, order.plan.as_deref()));
+        findings.extend(judging::freshness(&draft.origin, draft.digest, order.plan.as_deref()));
         let unlisted = draft.candidate.differing().iter().flatten().map(|differing| differing.unlisted()).sum();
         Moved {
             kind: draft.kind,
@@ -202,11 +222,14 @@ impl Driver {
             plan: draft.digest,
             moves: draft.regions.iter().map(|(region, site)| (region.to_string(), site.to_string())).collect(),
             steps: ramp.steps.as_slice().to_vec(),
+            weighed: ramp.weighed.clone(),
             findings,
             changes: changes(&draft.candidate),
             unlisted,
             old_ttl: draft.old_ttl,
             old_until: None,
+            old_share: self.held_share(&draft.origin, draft.regions.keys()),
+            prospect: None,
             warnings: Vec::new(),
             outcome: MoveOutcome::NothingToDo,
         }
@@ -239,10 +262,19 @@ impl Driver {
         })
     }
 
+    /// Steps by what was asked of late; none if too little is known of that.
+    fn weighed(&self, draft: &Draft, wanted: &[Share]) -> Vec<WeighedStep> {
+        let regions = draft.regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())).collect();
+        let units = &self.serving.units;
+        let known = self.folding.as_ref();
+        let weights = known.and_then(|folding| folding.look(|known| known.weights(&draft.origin, &regions, units)));
+        weights.map_or_else(Vec::new, |weights| weights.steps(wanted, units, salt(draft.digest)))
+    }
+
     /// The shares that a move goes by: those that were asked for, or the policy's; everybody at once where not all name
     /// servers of the zone take part.
     fn ramp(&self, origin: &Name, draft: &Draft, order: &Order) -> Ramp {
-        let Some(spec) = self.setup.zone(origin) else { return Ramp { steps: Steps::at_once(), finding: None } };
+        let Some(spec) = self.setup.zone(origin) else { return Ramp::at_once(None) };
         let usual = match order.kind {
             Kind::Failover if !spec.moves.capacity_steps => Steps::at_once(),
             Kind::Failover | Kind::Switchover => spec.moves.steps.clone(),
@@ -250,11 +282,19 @@ impl Driver {
         };
         let steps = order.steps.clone().unwrap_or(usual);
         if steps.as_slice().len() == 1 || draft.regions.is_empty() {
-            return Ramp { steps, finding: None };
+            return Ramp { steps, weighed: Vec::new(), finding: None };
         }
         let finding = self.ramp_possible(spec, order.steps.is_some());
         let possible = finding.verdict == Verdict::Pass || order.steps.is_some();
-        Ramp { steps: if possible { steps } else { Steps::at_once() }, finding: Some(finding) }
+        if !possible {
+            return Ramp::at_once(Some(finding));
+        }
+        let weighed = self.weighed(draft, steps.as_slice());
+        let by_units = Steps::try_from(weighed.iter().map(|step| step.units).collect::<Vec<_>>());
+        match by_units {
+            Ok(steps) if !weighed.is_empty() => Ramp { steps, weighed, finding: Some(finding) },
+            _ => Ramp { steps, weighed: Vec::new(), finding: Some(finding) },
+        }
     }
 
     /// What the engine is to be told.
@@ -304,9 +344,12 @@ impl Driver {
         }
         if let Event::Begin { plan, .. } = &mut begin {
             // What it moves is compared with what is served from now on.
-            let digest = if edited { self.digest_of(&origin, plan) } else { Some(plan.digest) };
-            let digest = digest.unwrap_or(plan.digest);
-            *plan = Frozen::new(Plan { digest, ..(**plan).clone() });
+            let (mut digest, mut old_ttl) = (plan.digest, plan.old_ttl);
+            if let Some(end) = self.end_of(&origin, plan).filter(|_| edited) {
+                digest = end.digest(plan.revision);
+                old_ttl = old_ttl.max(planning::old_ttl(&end, &self.held(&origin), now()));
+            }
+            *plan = Frozen::new(Plan { digest, old_ttl, ..(**plan).clone() });
             // The gates have judged this very plan just now.
             self.cleared = Some((origin.clone(), digest));
         }
@@ -329,23 +372,9 @@ impl Driver {
         Ok(Ok(()))
     }
 
-    /// The digest of a plan, by what is served now.
-    fn digest_of(&self, origin: &Name, plan: &Plan) -> Option<Digest> {
-        Some(self.end_of(origin, plan)?.digest(plan.revision))
-    }
-
     /// What a plan comes to in the end, by what is served now.
     fn end_of(&self, origin: &Name, plan: &Plan) -> Option<Candidate> {
-        let zone = self.serving.zone(origin.as_ref())?;
-        let to = zone.content.site_named(plan.to.as_str())?;
-        let mut routing = zone.routing.clone();
-        for region in plan.regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())) {
-            routing.set(region, to, zone.routing.revision + 1);
-        }
-        let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
-        let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
-        Some(self.looked_into(origin, candidate))
+        Some(self.looked_into(origin, planning::end_of(&self.serving, origin, plan, now())?))
     }
 
     /// Publishes what the target's files say by now; whether the gates let that through.
@@ -392,18 +421,7 @@ impl Driver {
         let Some(candidate) = self.end_of(origin, plan) else {
             return Judgement::Blocked(vec![format!("the zone {origin} is not served at {}", plan.to)]);
         };
-        let words: Vec<Override> = plan.overrides.iter().filter_map(|word| word.parse().ok()).collect();
-        let mut findings = candidate.judge().to_vec();
-        if plan.kind == Kind::Rollback {
-            findings.retain(|found| id::FIRM.contains(&found.gate));
-        }
-        // Since it began nothing else was decided on its regions: the engine sees to that.
-        let now = candidate.digest(plan.revision);
-        findings.extend(freshness(origin, now, Some(&plan.digest.to_string())));
-        match in_lines(&findings, &words) {
-            lines if lines.is_empty() => Judgement::Passed,
-            lines => Judgement::Blocked(lines),
-        }
+        judging::judgement(&candidate, origin, plan)
     }
 
     /// A move has ended.
@@ -484,28 +502,4 @@ fn overridden(report: &Moved, order: &Order) -> Vec<Overridden> {
         Some(Overridden { gate: word.gate.clone(), digest: finding.digest(), covered: finding.items.clone() })
     });
     words.collect()
-}
-
-/// The findings that stop a change, a line each.
-pub(super) fn in_lines(findings: &[Finding], words: &[Override]) -> Vec<String> {
-    let stopping = findings.iter().filter(|finding| stops(finding, words));
-    stopping.map(|found| format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason)).collect()
-}
-
-fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Finding> {
-    let wanted = wanted?;
-    if plan.matches(wanted) {
-        return Some(Finding::pass(id::FRESH, origin.as_ref(), "the plan is the one that was shown"));
-    }
-    Some(Finding {
-        gate: id::FRESH,
-        zone: origin.clone(),
-        verdict: Verdict::Block,
-        reason: format!(
-            "the plan is {} by now, not {wanted}: content or routing changed since it was shown",
-            plan.short()
-        ),
-        remedy: "look at the new plan with --dry-run and carry out that one".into(),
-        items: Vec::new(),
-    })
 }

@@ -143,14 +143,12 @@ fn told_serial(origin: &Name, servers: &NameServers, own: &[SocketAddr]) -> Evid
     if others.is_empty() {
         return Evidence::Unknown { why: "no other name server of the zone is known here".into() };
     }
-    let answers = ask_all(&others, &query(origin.as_ref().as_wire(), RrType::SOA, Class::IN), SERIAL_PATIENCE);
     let mut told: Option<Serial> = None;
     let mut wrong = Vec::new();
-    for (address, answer) in others.iter().zip(answers) {
-        match answer.as_deref().map(serial_in) {
-            Ok(Some(serial)) => told = Some(told.filter(|greatest| !serial.is_above(*greatest)).unwrap_or(serial)),
-            Ok(None) => wrong.push(format!("{address} does not tell the zone's SOA")),
-            Err(error) => wrong.push(format!("{address}: {error}")),
+    for (_, answer) in ask_serials(origin, &others) {
+        match answer {
+            Ok(serial) => told = Some(told.filter(|greatest| !serial.is_above(*greatest)).unwrap_or(serial)),
+            Err(why) => wrong.push(why),
         }
     }
     match told {
@@ -159,8 +157,22 @@ fn told_serial(origin: &Name, servers: &NameServers, own: &[SocketAddr]) -> Evid
     }
 }
 
+/// The serial of a zone that each name server tells, or why it is not known, with the address.
+pub(super) fn ask_serials(origin: &Name, servers: &[SocketAddr]) -> Vec<(SocketAddr, Result<Serial, String>)> {
+    let answers = ask_all(servers, &query(origin.as_ref().as_wire(), RrType::SOA, Class::IN), SERIAL_PATIENCE);
+    let told = servers.iter().zip(answers).map(|(address, answer)| {
+        let serial = match answer.as_deref().map(serial_in) {
+            Ok(Some(serial)) => Ok(serial),
+            Ok(None) => Err(format!("{address} does not tell the zone's SOA")),
+            Err(error) => Err(format!("{address}: {error}")),
+        };
+        (*address, serial)
+    });
+    told.collect()
+}
+
 /// A query without EDNS.
-pub(super) fn query(name: &[u8], rtype: RrType, class: Class) -> Vec<u8> {
+pub(crate) fn query(name: &[u8], rtype: RrType, class: Class) -> Vec<u8> {
     let id = std::process::id() as u16;
     let mut query = vec![(id >> 8) as u8, id as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     query.extend_from_slice(name);

@@ -11,8 +11,6 @@ use crate::door::{Candidate, Proposal};
 use crate::evidence::Verdict;
 use crate::failover::names::{RegionName, SiteName};
 use crate::failover::plan::{Impossible, Kind, MoveRequest};
-use crate::failover::state::State;
-use crate::failover::view::Route;
 use crate::gate::{Finding, Side, id};
 use crate::name::Name;
 use crate::rr::RrType;
@@ -20,6 +18,7 @@ use crate::serial::Serial;
 use crate::serving::ZoneServing;
 use crate::serving::content::{Content, SiteContent};
 use crate::time::Ttl;
+use crate::world::planning;
 use crate::zone::diagnostic::{Diagnostic, Severity};
 use crate::zone::diff::diff;
 use crate::zone::rdata;
@@ -64,18 +63,15 @@ impl Driver {
         let (Some((former, spec)), Some(state)) = (served, self.traffic(origin).cloned()) else {
             return Err(Impossible::NotServed { zone: origin.clone() });
         };
-        let request = &MoveRequest { to: self.target(&state, kind, request)?, ..request.clone() };
-        let regions = self.regions_of(&former, &state, kind, request)?;
+        let request = &MoveRequest { to: planning::target(&state, kind, request)?, ..request.clone() };
+        let regions = planning::regions_of(&former, &state, kind, request)?;
         // Only the target is taken over: edits of other sites come with a reload, and a new policy does, too.
         let shape = self.shape(&former.content.policy);
         let loading = self.load(&spec, self.setup.include_outside, shape, Some(&former.content));
         let Merged { content, changed, loads, edits, texts } = merge(&former, loading, &request.to, origin);
         let content = Arc::new(content);
         let to = content.site_named(&request.to).unwrap_or_default();
-        let mut routing = former.routing.clone();
-        for region in regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())) {
-            routing.set(region, to, former.routing.revision + 1);
-        }
+        let routing = planning::routing_at_end(&former, &self.serving.regions, regions.keys(), to);
         let edit = changed.then(|| (Arc::clone(&content), loads.clone(), texts));
         let proposal = Proposal { content, routing, loads, restored: None };
         let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
@@ -91,94 +87,10 @@ impl Driver {
                 finding.verdict = Verdict::Warn;
             }
         }
-        let old_ttl = old_ttl(&candidate);
+        let old_ttl = planning::old_ttl(&candidate, &self.held(origin), now());
         let to = SiteName::from(request.to.as_str());
         Ok(Draft { origin: origin.clone(), kind, to, regions, candidate, edit, findings, digest, old_ttl })
     }
-
-    /// The site to go to: the one that was asked for, or where the regions were before.
-    fn target(&self, state: &State, kind: Kind, request: &MoveRequest) -> Result<String, Impossible> {
-        if kind != Kind::Rollback {
-            return Ok(request.to.clone());
-        }
-        let asked = |region: &RegionName| request.region.as_deref().is_none_or(|only| only == region.as_str());
-        let mut back: Vec<(&RegionName, &SiteName)> = state
-            .base
-            .keys()
-            .filter(|region| asked(region))
-            .filter_map(|region| Some((region, state.way_back(region)?)))
-            .collect();
-        back.sort_unstable_by_key(|(_, site)| *site);
-        match back.as_slice() {
-            [] => Err(Impossible::NoWayBack),
-            [(_, site), rest @ ..] if rest.iter().all(|(_, other)| other == site) => Ok(site.to_string()),
-            several => Err(Impossible::SeveralWaysBack {
-                ways: several.iter().map(|(region, site)| format!("{region} to {site}")).collect(),
-            }),
-        }
-    }
-
-    /// The regions that a request means, each with the site that it is answered from: none if all are there already.
-    fn regions_of(
-        &self,
-        zone: &ZoneServing,
-        state: &State,
-        kind: Kind,
-        request: &MoveRequest,
-    ) -> Result<BTreeMap<RegionName, SiteName>, Impossible> {
-        let known = || zone.content.sites.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
-        for site in [Some(&request.to), request.from.as_ref()].into_iter().flatten() {
-            if zone.content.site_named(site).is_none() {
-                return Err(Impossible::NoSite { given: site.clone(), known: known() });
-            }
-        }
-        let routes = state.routes();
-        if let Some(region) = request.region.as_ref().filter(|region| !routes.contains_key(region.as_str())) {
-            let known = routes.keys().map(ToString::to_string).collect();
-            return Err(Impossible::NoRegion { given: region.clone(), known });
-        }
-        let asked: Vec<_> = routes
-            .iter()
-            .filter(|(region, _)| request.region.as_deref().is_none_or(|only| only == region.as_str()))
-            .filter(|(region, _)| kind != Kind::Rollback || state.way_back(region).is_some())
-            .collect();
-        // While a region is split, its clients are at either site: both are left for any one of them.
-        let ends = |at: &Route| [Some(at.site.clone()), at.moving.as_ref().map(|moving| moving.to.clone())];
-        let leaves = |at: &Route| {
-            let from = request.from.as_deref();
-            ends(at).iter().flatten().any(|end| from.is_none_or(|from| from == end.as_str()))
-        };
-        if let Some(from) = request.from.as_deref().filter(|_| !asked.iter().any(|(_, at)| leaves(at))) {
-            let now = asked.iter().map(|(region, at)| format!("{region} is answered from {}", at.site));
-            return Err(Impossible::NotThere { from: from.into(), now: now.collect::<Vec<_>>().join(", ") });
-        }
-        let moved = asked.into_iter().filter(|(_, at)| leaves(at)).filter_map(|(region, at)| {
-            let other = ends(at).into_iter().flatten().find(|end| end.as_str() != request.to)?;
-            Some((region.clone(), other))
-        });
-        Ok(moved.collect())
-    }
-}
-
-/// The greatest TTL that caches may hold what moves with, at either end, that there is nothing included.
-fn old_ttl(candidate: &Candidate) -> Ttl {
-    let mut greatest = Ttl::ZERO;
-    for (change, differing) in candidate.changes().zip(candidate.differing()) {
-        for (pair, differing) in change.pairs().into_iter().zip(differing) {
-            for (side, ttl) in [pair.before, pair.after].into_iter().zip(differing.ttls) {
-                let cap = side.site.snapshot.shape().max_ttl.unwrap_or(Ttl::MAX);
-                greatest = greatest.max(ttl.min(cap)).max(negative_ttl(side.site));
-            }
-        }
-    }
-    greatest
-}
-
-/// How long caches keep that a site has nothing (RFC 2308 §5).
-fn negative_ttl(site: &SiteContent) -> Ttl {
-    let shape = site.snapshot.shape();
-    let own = site.zone.soa().map_or(Ttl::ZERO, |soa| soa.negative_ttl());
-    [shape.negative_ttl, shape.max_ttl].into_iter().flatten().fold(own, Ttl::min)
 }
 
 /// The content that a move proposes: what the target's files say now, which have to be good, and at all other sites

@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::load::SiteTexts;
-use super::moves::in_lines;
-use super::routing::{routing_of, view_of};
 use super::{Driver, DriverError, STREAM, now};
-use crate::door::{Candidate, Override, Proposal, Verified};
-use crate::failover::moves::{Direction, Move};
-use crate::failover::plan::Kind;
+use crate::door::Verified;
 use crate::failover::state::State;
 use crate::failover::view::View;
-use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
@@ -22,6 +17,9 @@ use crate::serving::regions::Regions;
 use crate::store::journal::{Actor, Entry, Journal, Publication, Published, Sequence};
 use crate::store::texts::{BundleId, Part};
 use crate::time::Ttl;
+use crate::world::held::Held;
+use crate::world::routing::view_of;
+use crate::world::{Prepared, judging};
 
 /// The texts that the sites of a zone were made of, by site; a site that is not named keeps the texts that it was
 /// published with.
@@ -39,25 +37,6 @@ pub struct Cause {
     pub reason: String,
     /// What is done (`reload`, `failover`), with what belongs to it.
     pub event: Value,
-}
-
-/// A change that the gates let through, and what the journal is to say of it.
-#[derive(Clone, Debug)]
-pub(super) struct Prepared {
-    verified: Verified,
-    publications: Vec<Publication>,
-}
-
-impl Prepared {
-    /// The generation that it is published as.
-    pub(super) fn generation(&self) -> u64 {
-        self.verified.serving().generation
-    }
-
-    /// What the journal is to say of it.
-    pub(super) fn publications(&self) -> &[Publication] {
-        &self.publications
-    }
 }
 
 /// What a zone was last published as.
@@ -98,6 +77,11 @@ impl Last {
         serde_json::from_value(self.record.get("view")?.clone()).ok()
     }
 
+    /// What caches may hold from before it was edited.
+    fn held(&self) -> Held {
+        self.record.get(HELD).and_then(|held| serde_json::from_value(held.clone()).ok()).unwrap_or_default()
+    }
+
     /// The content's epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.record["epoch"].as_u64().unwrap_or(0)
@@ -121,6 +105,8 @@ impl Last {
 const WITHDRAWN: &str = "withdrawn";
 /// Stands in the journal for the last row of a zone's stream that does not count any more.
 const BEGAN: &str = "began_after";
+/// Stands in the journal for what caches may hold from before a zone was edited.
+const HELD: &str = "held";
 
 impl Driver {
     /// Writes a change of content to the journal and then publishes it: all of it or nothing. Returns its generation.
@@ -176,10 +162,18 @@ impl Driver {
         Ok(generation)
     }
 
+    /// Answers from what was verified from now on. Who folds what clients were told knows before.
+    pub(super) fn put_in_front(&mut self, verified: &Verified) {
+        if let Some(folding) = &self.folding {
+            folding.published(verified.serving());
+        }
+        self.stage.publish(verified);
+        self.serving = Arc::clone(verified.serving());
+    }
+
     /// Gets what is in the journal by now in front of clients.
     pub(super) fn bring_out(&mut self, Prepared { verified, publications }: Prepared) {
-        self.stage.publish(&verified);
-        self.serving = Arc::clone(verified.serving());
+        self.put_in_front(&verified);
         for Publication { zone, generation, serial, routing, live, .. } in publications {
             self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
@@ -193,30 +187,12 @@ impl Driver {
     /// What a zone's traffic is to be served as, as far as it has to be published: nothing where it is served so already.
     /// What the gates have against it, in lines.
     pub(super) fn prepare(&mut self, origin: &Name, state: &State) -> Result<Option<Prepared>, Vec<String>> {
-        let view = state.view();
-        let Some(zone) = self.serving.zone(origin.as_ref()) else {
-            return Err(vec![format!("the zone {origin} is not served")]);
-        };
-        let routing = routing_of(state, &view, &zone.content, &self.serving.regions);
-        if routing == zone.routing {
-            return Ok(None);
-        }
+        let Some(candidate) = judging::wanted(&self.serving, state, now())? else { return Ok(None) };
         let Some(live) = self.published.get(origin).map(|last| last.live) else {
             return Err(vec![format!("the zone {origin} was never published")]);
         };
-        let loads = Finding::pass(id::LOADS, origin.as_ref(), "the content is the one that is served");
-        let proposal = Proposal { content: Arc::clone(&zone.content), routing, loads, restored: None };
-        let candidate = Candidate::new(Arc::clone(&self.serving), vec![proposal], now());
-        let candidate = self.looked_into(origin, candidate);
-        let mut words = words_of(state);
-        let goes_back = |moving: &Move| moving.direction == Direction::Back || moving.plan.kind == Kind::Rollback;
-        if state.moves.values().any(goes_back) {
-            // Towards what was verified once and served, the zone gates tell, and stop nothing.
-            let stops = |found: &&Finding| found.verdict.stops() && !id::FIRM.contains(&found.gate);
-            let told = candidate.judge().iter().filter(stops);
-            words.extend(told.map(|found| Override { gate: found.gate.into(), digest: found.digest().to_string() }));
-        }
-        let verified = candidate.verify(&words).map_err(|refused| in_lines(&refused.findings, &words))?;
+        let verified = judging::let_through(self.looked_into(origin, candidate), state)?;
+        let view = state.view();
         let generation = verified.serving().generation;
         let zone = verified.serving().zone(origin.as_ref());
         let publication = zone.map(|zone| self.publication(generation, zone, &view, origin.clone(), live));
@@ -249,13 +225,26 @@ impl Driver {
         let policy = &zone.content.policy;
         let ended = self.ended_streams.get(&origin).map(|ended| ended.last.0);
         let began = ended.or_else(|| self.published.get(&origin).and_then(Last::began));
+        let held = self.held(&origin);
+        let held = match self.serving.zone(origin.as_ref()) {
+            Some(former) if !Arc::ptr_eq(&former.content, &zone.content) => {
+                held.after_edit(&former.content, &zone.content, now())
+            }
+            _ => held,
+        };
         let routing = json!({
             BEGAN: began,
+            HELD: held,
             "view": view,
             "epoch": zone.content.epoch,
             "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },
         });
         Publication { zone: origin, expected, generation, serial: zone.serial, routing, live }
+    }
+
+    /// What caches may hold of a zone from before it was edited.
+    pub(super) fn held(&self, origin: &Name) -> Held {
+        self.published.get(origin).map(Last::held).unwrap_or_default()
     }
 
     /// What the journal is to say of a zone that is served no more.
@@ -290,10 +279,4 @@ impl Driver {
         }
         Ok(parts)
     }
-}
-
-/// What was overridden for the moves under way: it counts for whatever is published meanwhile.
-pub(super) fn words_of(state: &State) -> Vec<Override> {
-    let words = state.moves.values().flat_map(|moving| &moving.plan.overrides);
-    words.filter_map(|word| word.parse().ok()).collect()
 }

@@ -1,23 +1,20 @@
 //! Reading configuration and texts again: what changed is published, all of a zone or nothing.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::load::Loading;
 use super::name_servers::{NameServers, told_serials};
-use super::publish::{Cause, Last, Texts, words_of};
-use super::routing::routing_of;
+use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
 use crate::door::{Candidate, Idle, Override, Proposal, Refused, Verified, wanted_serial};
 use crate::evidence::Evidence;
-use crate::failover::names::SiteName;
 use crate::failover::state::State;
 use crate::gate::{Finding, id};
 use crate::name::Name;
-use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
 use crate::serving::content::Content;
@@ -26,9 +23,11 @@ use crate::serving::regions::RegionId;
 use crate::serving::routing::Routing;
 use crate::store::audit::{Deed, Override as Overridden};
 use crate::store::journal::Actor;
+use crate::world::edits::touched_by_moves;
+use crate::world::judging::words_of;
+use crate::world::routing::routing_of;
 use crate::zone::diagnostic::Diagnostic;
 use crate::zone::diff::diff;
-use crate::zone::rrsets::{Rrset, Zone};
 
 /// How many zones the audit trail names of a reload.
 const TOLD: usize = 100;
@@ -232,8 +231,7 @@ impl Driver {
             broken.filter(|origin| self.health(origin).is_some_and(|health| !matches!(health, Health::Good))).cloned();
         let (stale, missing) = broken.partition(|origin| self.serving.zone(origin.as_ref()).is_some());
         let manner = Verified::in_manner(&self.serving, self.setup.settings.clone(), Notes::new(stale, missing));
-        self.stage.publish(&manner);
-        self.serving = Arc::clone(manner.serving());
+        self.put_in_front(&manner);
         self.standby.look_into(&self.serving);
     }
 
@@ -314,24 +312,7 @@ impl Driver {
 
     /// The RRsets that an edit touches and that moves under way move, or would.
     pub(super) fn touched_by_moves(&self, old: &Content, new: &Content) -> Vec<String> {
-        let Some(state) = self.traffic(&old.origin) else { return Vec::new() };
-        let mut touched = BTreeSet::new();
-        for (from, to) in state.ways() {
-            let ends = |content: &Content| -> Option<[Arc<Zone>; 2]> {
-                let zone = |site: &SiteName| Some(Arc::clone(&content.site(content.site_named(site.as_str())?).zone));
-                Some([zone(&from)?, zone(&to)?])
-            };
-            let (Some(old), Some(new)) = (ends(old), ends(new)) else { continue };
-            let mut moving: HashSet<(Name, RrType)> = HashSet::new();
-            for ends in [&old, &new] {
-                moving.extend(diff(&ends[0], &ends[1]).map(|difference| key(difference.either())));
-            }
-            for (old, new) in old.iter().zip(&new).filter(|(old, new)| !Arc::ptr_eq(old, new)) {
-                let edited = diff(old, new).map(|difference| key(difference.either()));
-                touched.extend(edited.filter(|key| key.1 != RrType::SOA && moving.contains(key)));
-            }
-        }
-        touched.into_iter().map(|(owner, rtype)| format!("{owner} {rtype}")).collect()
+        self.traffic(&old.origin).map_or_else(Vec::new, |state| touched_by_moves(state, old, new))
     }
 
     fn publish_first(&mut self, first: Vec<(usize, (Proposal, Texts))>, reloaded: &mut [Reloaded], actor: &Actor) {
@@ -461,10 +442,6 @@ fn words(accept: &[String]) -> Vec<Override> {
 fn cause(actor: &Actor, accepted: &[Override]) -> Cause {
     let accepted: Vec<_> = accepted.iter().map(|word| word.digest.clone()).collect();
     Cause { actor: actor.clone(), reason: String::new(), event: json!({ "reload": { "accepted": accepted } }) }
-}
-
-fn key(set: Rrset<'_>) -> (Name, RrType) {
-    (set.owner.to_lowercase(), set.rtype)
 }
 
 fn rrset_count(zone: &ZoneServing) -> usize {

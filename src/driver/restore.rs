@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::bounds::{Bounds, start_folding};
 use super::engine::{By, EndedStream, Engine};
 use super::load::{SiteTexts, from_kept};
 use super::pages::give_back_large_memory;
 use super::publish::{HOLDER, Last};
 use super::readings::Readings;
-use super::routing::{from_view, routing_of, view_of};
 use super::setup::{Setup, ZoneSpec};
 use super::sharing::share;
 use super::standby::Standby;
@@ -28,6 +28,7 @@ use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::{Journal, Row};
 use crate::store::texts::Bundle;
+use crate::world::routing::{from_view, routing_of, view_of};
 
 impl Driver {
     /// Opens the journal and publishes what it says was last published. Zones that it knows nothing of come with the
@@ -47,10 +48,14 @@ impl Driver {
         let serving =
             Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions).with_units(setup.units.clone()));
         let readings = Readings::default();
+        let folding = setup.exposures.map(|limits| start_folding(limits, &store)).transpose()?;
+        let noting = folding.as_ref().map(|folding| Arc::clone(folding.noting()));
         let mut driver = Driver {
             standby: Standby::start(readings.clone())?,
             readings,
-            stage: Stage::new(Arc::clone(&serving))?,
+            stage: Stage::noted(Arc::clone(&serving), noting)?,
+            folding,
+            bounds: Bounds::default(),
             serving,
             last: latest.map(|row| row.sequence),
             setup,
@@ -69,6 +74,7 @@ impl Driver {
         };
         driver.refuse_other_zones()?;
         driver.restore(generation)?;
+        driver.restore_exposures()?;
         if !driver.store.has_begun()? {
             driver.lost = Some("the state directory was found empty, and `understudy init` was never typed".into());
         }
@@ -114,8 +120,7 @@ impl Driver {
         for finding in verified.findings().iter().filter(|finding| finding.verdict.stops()) {
             tracing::warn!(zone = %finding.zone, "served as before the restart, though {}: {}", finding.gate, finding.reason);
         }
-        self.stage.publish(&verified);
-        self.serving = Arc::clone(verified.serving());
+        self.put_in_front(&verified);
         self.found_engines();
         Ok(())
     }
@@ -128,7 +133,7 @@ impl Driver {
             self.ended_streams.insert(zone.clone(), EndedStream::of(row.sequence, &state));
             return Ok(());
         }
-        self.engines.insert(zone.clone(), Engine { state, last: Some(row.sequence), again: None });
+        self.engines.insert(zone.clone(), Engine::new(state, Some(row.sequence)));
         Ok(())
     }
 
@@ -158,7 +163,7 @@ impl Driver {
                 Some(EndedStream { last, next_move, revision }) => (state.going_on(next_move, revision), Some(last)),
                 None => (state, None),
             };
-            self.engines.insert(origin.clone(), Engine { state, last, again: None });
+            self.engines.insert(origin.clone(), Engine::new(state, last));
         }
     }
 
@@ -167,7 +172,8 @@ impl Driver {
         let decided = self.engines.iter().filter(|(_, engine)| engine.last.is_some());
         let decided: Vec<Name> = decided.map(|(origin, _)| origin.clone()).collect();
         for origin in decided {
-            if let Err(error) = self.drive(&origin, Event::Restarted, &By::daemon()) {
+            let resumed = self.with_engine(&origin, |engine, world, journal| engine.resume(world, journal));
+            if let Some(Err(error)) = resumed {
                 tracing::error!(zone = %origin, %error, "what was under way does not go on yet; it is tried again");
             }
         }

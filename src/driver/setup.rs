@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::exposure::Limits;
 use crate::name::Name;
 use crate::net::Region;
 use crate::serving::Settings;
@@ -22,6 +23,8 @@ pub struct Setup {
     pub include_outside: bool,
     /// How answers are given, whatever the zone.
     pub settings: Settings,
+    /// How much it is kept who was told what; none: it is not noted.
+    pub exposures: Option<Limits>,
 }
 
 /// A zone as it is configured.

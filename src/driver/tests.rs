@@ -36,6 +36,7 @@ fn setup(dir: &Path) -> Setup {
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };
     Setup {
+        exposures: None,
         zones: vec![zone],
         regions: Vec::new(),
         units: Units::default(),

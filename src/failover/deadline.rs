@@ -24,10 +24,8 @@ fn due(moving: &Move, stands_still: bool) -> Option<Timestamp> {
     };
     let next = match moving.phase {
         _ if stands_still => None,
-        Phase::Lowering { clock: Clock::Until(until) } | Phase::Shifting { clock: Clock::Until(until) } => {
-            moving.confirmed.then_some(until)
-        }
-        Phase::Draining { until, .. } => {
+        Phase::Shifting { clock: Clock::Until(until) } => moving.confirmed.then_some(until),
+        Phase::Draining { until, .. } | Phase::Lowering { clock: Clock::Until(until), .. } => {
             let overdue_at = moving.drain_overdue_at();
             if moving.confirmed { Some(until.min(overdue_at)) } else { Some(overdue_at) }
         }

@@ -128,7 +128,7 @@ pub enum Event {
         /// The regions, each with the site that it prefers; that counts for new ones.
         regions: BTreeMap<RegionName, SiteName>,
     },
-    /// When old answers will be gone is known better.
+    /// When old answers or old TTLs will be gone is known better.
     DrainBound {
         /// Of which move.
         id: MoveId,

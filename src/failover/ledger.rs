@@ -33,6 +33,11 @@ impl Ledger {
         self.0.get(region).map(|held| held.until)
     }
 
+    /// Until when old answers may be held in any of these regions; none if none are.
+    pub fn until_all<'a>(&self, regions: impl IntoIterator<Item = &'a RegionName>) -> Option<Timestamp> {
+        regions.into_iter().filter_map(|region| self.until(region)).max()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&RegionName, &Held)> {
         self.0.iter()

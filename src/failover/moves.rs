@@ -8,6 +8,7 @@ use super::actor::Actor;
 use super::names::{Frozen, RegionName, SiteName};
 use super::plan::{Kind, Plan};
 use super::policy::{Policy, millis};
+use crate::digest::Digest;
 use crate::share::Share;
 use crate::time::{Timestamp, Ttl};
 
@@ -96,6 +97,9 @@ pub enum Phase {
     Lowering {
         /// How far that is.
         clock: Clock,
+        /// What the wait rests on.
+        #[serde(default = "by_the_journal")]
+        basis: String,
     },
     /// The share grows, or shrinks on the way back.
     Shifting {
@@ -117,6 +121,11 @@ pub enum Phase {
         /// Since when it is seen healthy without a break; none while it is not.
         since: Option<Timestamp>,
     },
+}
+
+/// What a wait for old answers rests on as long as nothing better is known.
+pub(super) fn by_the_journal() -> String {
+    "the greatest TTL that old answers were given with".into()
 }
 
 /// How far a publication is, and the wait that it begins.
@@ -277,6 +286,11 @@ pub enum Outcome {
     },
 }
 
+/// What goes into the hash that tells which clients have moved, of the plan with this digest.
+pub fn salt(plan: Digest) -> u64 {
+    plan.as_bytes().iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet))
+}
+
 impl Phase {
     /// The phase without what is in it.
     pub fn kind(&self) -> PhaseKind {
@@ -292,7 +306,7 @@ impl Phase {
 
     /// Whether it waits for a publication.
     pub fn is_publishing(&self) -> bool {
-        matches!(self, Phase::Lowering { clock: Clock::Publishing } | Phase::Shifting { clock: Clock::Publishing })
+        matches!(self, Phase::Lowering { clock: Clock::Publishing, .. } | Phase::Shifting { clock: Clock::Publishing })
     }
 }
 
@@ -319,7 +333,7 @@ impl Move {
         self.times.last().map_or(self.started, |(_, since)| *since)
     }
 
-    /// When old answers will have been waited for too long.
+    /// When old answers, or TTLs, will have been waited for too long.
     pub fn drain_overdue_at(&self) -> Timestamp {
         self.phase_since().after(self.policy.drain_deadline)
     }
@@ -347,7 +361,6 @@ impl Move {
 
     /// What goes into the hash that tells which clients have moved: different for each plan.
     pub fn salt(&self) -> u64 {
-        let octets = self.plan.digest.as_bytes();
-        octets.iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet))
+        salt(self.plan.digest)
     }
 }

@@ -147,7 +147,7 @@ impl State {
         regions: impl IntoIterator<Item = &'a RegionName>,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        regions.into_iter().filter_map(|region| self.ttls.until(region)).filter(|until| *until > now).max()
+        self.ttls.until_all(regions).filter(|until| *until > now)
     }
 
     /// The sites that a move brings clients to, in the direction that it goes in.

@@ -103,10 +103,12 @@ fn waits(moving: &Move, state: &State) -> String {
     match &moving.phase {
         Phase::Checking => String::new(),
         Phase::AwaitingApproval { until } => format!(" until {until}"),
-        Phase::Lowering { clock: Clock::Until(until) } => format!(": no cache holds the old TTL from {until} on"),
+        Phase::Lowering { clock: Clock::Until(until), basis } => {
+            format!(": no cache holds the old TTL from {until} on ({basis})")
+        }
         Phase::Shifting { clock: Clock::Until(until) } => format!(": the next step not before {until}"),
         Phase::Lowering { .. } | Phase::Shifting { .. } => String::new(),
-        Phase::Draining { until, .. } => format!(": no cache holds old answers from {until} on"),
+        Phase::Draining { until, basis } => format!(": no cache holds old answers from {until} on ({basis})"),
         Phase::Baking { since: Some(_), .. } if watched => format!(": {} is seen working", moving.plan.to),
         Phase::Baking { since: Some(_), .. } => {
             format!(": nobody watches {}, so the time counts in which nobody says anything", moving.plan.to)

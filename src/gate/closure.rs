@@ -11,22 +11,34 @@ use crate::count::counted;
 use crate::evidence::Verdict;
 use crate::name::NameRef;
 use crate::rr::RrType;
-use crate::serving::ZoneServing;
 use crate::serving::content::SiteContent;
+use crate::serving::{Serving, ZoneServing};
 use crate::zone::outward::refers;
 use crate::zone::rdata;
 
 /// Judges all regions that move: against the site that they leave, whose answers are in caches, and against the sites
 /// that other regions are answered from, where the change brings the two together. A cache may well ask from several
-/// regions.
+/// regions; so what is edited at one site in use has to resolve at the others, as far as it did.
 pub fn judge(change: Change<'_>) -> Finding {
     let recall = &mut Recall::reading(change.memo);
     let mut broken = BTreeSet::new();
     let mut followed = 0;
-    for [side, other] in directions(change) {
-        let found = find(change, side, other, recall);
+    let directions = directions(change);
+    for [side, other] in &directions {
+        let found = find(change, *side, *other, recall);
         followed += found.followed;
         broken.extend(found.lines.iter().cloned());
+    }
+    let compiled = |direction: &Direction<'_>| direction.map(|side| Arc::as_ptr(&side.site.snapshot));
+    let followed_already: HashSet<_> = directions.iter().map(compiled).collect();
+    let edited = edited(change).into_iter().filter(|(direction, _)| !followed_already.contains(&compiled(direction)));
+    for ([side, other], earlier) in edited {
+        let found = find(change, side, other, recall);
+        followed += found.followed;
+        // What was so before is not the edit's doing.
+        let known = earlier.map(|[side, other]| find(change, side, other, recall));
+        let is_new = |line: &&String| known.as_ref().is_none_or(|known| known.lines.binary_search(line).is_err());
+        broken.extend(found.lines.iter().filter(is_new).cloned());
     }
     if broken.is_empty() {
         return Finding::pass(
@@ -55,7 +67,7 @@ pub(super) fn find(change: Change<'_>, side: Side<'_>, other: Side<'_>, recall: 
 }
 
 /// The sides whose references are followed, each with the one that they are to resolve at.
-pub(super) fn directions<'a>(change: Change<'a>) -> Vec<[Side<'a>; 2]> {
+pub(super) fn directions<'a>(change: Change<'a>) -> Vec<Direction<'a>> {
     let mut directions = Vec::new();
     let mut checked = HashSet::new();
     for pair in change.pairs().into_iter().filter(Pair::is_move) {
@@ -77,12 +89,35 @@ pub(super) fn directions<'a>(change: Change<'a>) -> Vec<[Side<'a>; 2]> {
     directions
 }
 
+/// Two sides, one of which refers to what the other is to resolve.
+pub(super) type Direction<'a> = [Side<'a>; 2];
+
+/// The sides that regions are answered from before and after a change, where one of the two is edited by it; each with
+/// what the two were before, if both were there.
+fn edited<'a>(change: Change<'a>) -> Vec<(Direction<'a>, Option<Direction<'a>>)> {
+    let (before, after) = (in_use(change.before, change.origin), in_use(change.after, change.origin));
+    let former = |side: &Side<'a>| before.iter().find(|known| known.site.name == side.site.name).copied();
+    let is_edited =
+        |side: &Side<'a>| former(side).is_some_and(|known| !Arc::ptr_eq(&known.site.snapshot, &side.site.snapshot));
+    let pairs = after.iter().flat_map(|one| after.iter().map(move |other| [*one, *other]));
+    let pairs = pairs.filter(|[one, other]| one.site.name != other.site.name);
+    let pairs = pairs.filter(|pair| pair.iter().any(is_edited));
+    pairs
+        .map(|[one, other]| ([one, other], former(&one).zip(former(&other)).map(|(one, other)| [one, other])))
+        .collect()
+}
+
 /// What regions are answered from after the change, each site once.
 fn neighbours<'a>(change: Change<'a>) -> Vec<Side<'a>> {
-    let Some(zone) = change.zone_after() else { return Vec::new() };
-    let sides = change.after.regions.iter().flat_map(|(region, _)| {
+    in_use(change.after, change.origin)
+}
+
+/// What regions are answered from, each site once.
+fn in_use<'a>(serving: &'a Serving, origin: NameRef<'_>) -> Vec<Side<'a>> {
+    let Some(zone) = serving.zone(origin) else { return Vec::new() };
+    let sides = serving.regions.iter().flat_map(|(region, _)| {
         let sides = zone.routing.sides(region);
-        sides.map(move |side| Side::of(change.after, zone, region, [side, side]))
+        sides.map(move |side| Side::of(serving, zone, region, [side, side]))
     });
     let mut seen = HashSet::new();
     sides.filter(|side| seen.insert(&side.site.name)).collect()

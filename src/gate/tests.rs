@@ -241,6 +241,29 @@ fn every_region_is_judged_by_what_it_gets() {
 }
 
 /// Chains lead into other zones, which a region may get from another site than the next region does.
+/// A cache may well ask from several regions: what one is told by an edit has to resolve where the others are.
+#[test]
+fn an_edit_is_judged_against_the_sites_that_other_regions_are_answered_from() {
+    let edited = |[old_a, old_b]: [&str; 2], [new_a, new_b]: [&str; 2], routed: &[u16]| {
+        let before = served(vec![zone("x.example", &[("a", old_a), ("b", old_b)], routed, &[])]);
+        let after = zone("x.example", &[("a", new_a), ("b", new_b)], routed, &[]);
+        let findings = Candidate::new(before, vec![after], Timestamp::default()).judge().to_vec();
+        named(&findings, id::CROSS_CLOSURE)
+    };
+    let (plain, own) = ("w CNAME l\nl A 192.0.2.1", "w CNAME m\nl A 192.0.2.1\nm A 192.0.2.1");
+    let broken = ["m A, which a refers to, is NXDOMAIN"];
+    assert_eq!(edited([plain, plain], [own, plain], &[0, 1, 1]), broken);
+    // Nobody is told the other site's answers.
+    assert_eq!(edited([plain, plain], [own, plain], &[0, 0, 0]), [""; 0]);
+    assert_eq!(edited([plain, plain], [own, own], &[0, 1, 1]), [""; 0]);
+    // The name goes at the site that is referred to from elsewhere.
+    assert_eq!(edited([own, own], [own, plain], &[0, 1, 1]), broken);
+    // What was so before is not the edit's doing; what it adds is.
+    assert_eq!(edited([own, plain], [own, "w CNAME l\nl A 192.0.2.9"], &[0, 1, 1]), [""; 0]);
+    let more = "w CNAME m\nv CNAME n\nl A 192.0.2.1\nm A 192.0.2.1\nn A 192.0.2.1";
+    assert_eq!(edited([own, plain], [more, plain], &[0, 1, 1]), ["n A, which a refers to, is NXDOMAIN"]);
+}
+
 #[test]
 fn chains_are_followed_into_other_zones_for_each_region() {
     let other = zone("y.example", &[("p", "h A 192.0.2.1\ng A 192.0.2.1"), ("q", "h A 192.0.2.1")], &[0, 1, 0], &[]);
@@ -373,5 +396,35 @@ fn that_there_is_nothing_must_not_be_kept_for_long() {
         let findings = moved(&served(vec![zone]), "x.example", &[1, 1, 1]);
         let finding = findings.iter().find(|finding| finding.gate == id::NEGATIVE_TTL).unwrap();
         assert_eq!(finding.verdict, verdict, "{soa}: {finding:#?}");
+    }
+}
+
+/// Case D3: a name that an edit adds may be denied for as long as its absence was told with; the worst is said.
+#[test]
+fn names_that_come_may_be_denied_for_a_while() {
+    let site_with = |negative: &str, text: &str| {
+        let origin = Name::absolute("x.example").unwrap();
+        let front = format!("$TTL 60\n@ 2d SOA ns h 1 1h 10m 2w {negative}\n@ NS ns.elsewhere.\n{text}");
+        let sites = vec![site_of(&origin, "one", &front)];
+        Proposal {
+            loads: Finding::pass(id::LOADS, origin.as_ref(), ""),
+            content: Arc::new(Content { origin, sites, policy: Policy::default(), epoch: 1 }),
+            routing: Routing::at(vec![SiteId(0)]),
+            restored: None,
+        }
+    };
+    for (negative, text, verdict) in [
+        ("86400", "www A 192.0.2.1\nnew A 192.0.2.2\n", Verdict::Warn),
+        ("86400", "www A 192.0.2.9\nwww AAAA 2001:db8::1\n", Verdict::Pass),
+        ("300", "www A 192.0.2.1\nnew A 192.0.2.2\n", Verdict::Pass),
+    ] {
+        let before = served(vec![site_with(negative, "www A 192.0.2.1\n")]);
+        let after = Candidate::new(before, vec![site_with(negative, text)], Timestamp::default());
+        let found = after.judge().iter().find(|finding| finding.gate == id::NEGATIVE_TTL).unwrap();
+        assert_eq!(found.verdict, verdict, "{found:?}");
+        if verdict == Verdict::Warn {
+            assert!(found.reason.contains("1 day"), "{found:?}");
+            assert_eq!(found.items, ["new.x.example."]);
+        }
     }
 }

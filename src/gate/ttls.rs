@@ -56,7 +56,7 @@ pub fn negative(change: Change<'_>) -> Finding {
     let Some((site, longest)) =
         moves.map(|pair| (&pair.after.site.name, negative_ttl(pair.after))).max_by_key(|found| found.1)
     else {
-        return Finding::pass(id::NEGATIVE_TTL, change.origin, "no region moves");
+        return negative_of_an_edit(change);
     };
     let verdict = match longest {
         long if long > NEGATIVE[1] => Verdict::Block,
@@ -70,6 +70,44 @@ pub fn negative(change: Change<'_>) -> Finding {
     };
     let remedy = remedy.into();
     Finding { gate: id::NEGATIVE_TTL, zone: change.origin.to_name(), verdict, reason, remedy, items: Vec::new() }
+}
+
+/// Judges how long caches may deny names that an edit adds: whoever asked for one before was told that there is none.
+fn negative_of_an_edit(change: Change<'_>) -> Finding {
+    let mut added = BTreeSet::new();
+    let mut longest = 0;
+    for pair in change.pairs() {
+        let [before, after] = [pair.before.site, pair.after.site];
+        let ttl = negative_ttl(pair.before);
+        if ttl <= NEGATIVE[0] || std::sync::Arc::ptr_eq(&before.zone, &after.zone) {
+            continue;
+        }
+        let names = diff(&before.zone, &after.zone).filter(|difference| difference.before.is_none());
+        let names = names.map(|difference| difference.either().owner).filter(|name| !before.zone.exists(*name));
+        let known = added.len();
+        added.extend(names.map(|name| name.to_string()));
+        longest = if added.len() > known { longest.max(ttl) } else { longest };
+    }
+    if added.is_empty() {
+        return Finding::pass(
+            id::NEGATIVE_TTL,
+            change.origin,
+            "no region moves, and no name comes that may be denied for long",
+        );
+    }
+    Finding {
+        gate: id::NEGATIVE_TTL,
+        zone: change.origin.to_name(),
+        verdict: Verdict::Warn,
+        reason: format!(
+            "{} may go on being denied for up to {} by caches that asked for them before",
+            counted(added.len(), "new name"),
+            span(longest.into())
+        ),
+        remedy: "set `negative_ttl` for the zone, and wait as long before names are added that are asked for already"
+            .into(),
+        items: added.into_iter().collect(),
+    }
 }
 
 /// The negative TTL of a site as it is answered (RFC 2308 §5).

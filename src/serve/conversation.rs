@@ -5,13 +5,13 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 use nix::sys::socket::{MsgFlags, recv, send};
 use tokio::net::TcpStream;
 
 use super::connections::Ticket;
+use super::dnstap::{Ends, Exchange, Protocol};
 use super::tcp::Shared;
 use crate::serving::respond::{Asker, Transport};
 
@@ -23,7 +23,7 @@ const ENOUGH: usize = 64 * 1024;
 /// One connection's unfinished business.
 #[derive(Debug)]
 pub(super) struct Conversation {
-    source: IpAddr,
+    ends: Ends,
     unread: Vec<u8>,
     unsent: Vec<u8>,
     sent: usize,
@@ -52,8 +52,8 @@ thread_local! {
 }
 
 impl Conversation {
-    pub(super) fn new(source: IpAddr) -> Conversation {
-        Conversation { source, unread: Vec::new(), unsent: Vec::new(), sent: 0, ended: false }
+    pub(super) fn new(ends: Ends) -> Conversation {
+        Conversation { ends, unread: Vec::new(), unsent: Vec::new(), sent: 0, ended: false }
     }
 
     /// Whether the client has said that nothing more will come, and all that came was looked at.
@@ -171,13 +171,21 @@ impl Conversation {
         let (mut used, mut ready, mut queries) = (0, 0, 0);
         let Some(_) = whole_frame(input) else { return (0, 0, 0) };
         let serving = shared.stage.load();
-        let asker = Asker { source: self.source, transport: Transport::Tcp, now: super::now() };
+        let asker = Asker { source: self.ends.client.ip(), transport: Transport::Tcp, now: super::now() };
         while ready < ENOUGH
             && let Some(packet) = whole_frame(input)
         {
-            let length = serving.respond(packet, &asker, &mut output[ready + 2..ready + FRAME]);
+            let answered = serving.respond_telling(packet, &asker, &mut output[ready + 2..ready + FRAME]);
+            shared.stage.note(answered.as_ref(), asker.now);
+            let length = answered.map(|answered| answered.length);
             let answer = length.map(|length| &output[ready + 2..ready + 2 + length]);
             shared.counters.answered_from(&serving, Transport::Tcp, packet, answer);
+            shared.stage.show(|| Exchange {
+                protocol: Protocol::Tcp,
+                ends: self.ends,
+                query: packet,
+                answer: answer.unwrap_or_default(),
+            });
             if let Some(length) = length {
                 output[ready..ready + 2].copy_from_slice(&(length as u16).to_be_bytes());
                 ready += 2 + length;

@@ -104,7 +104,7 @@ pub(super) async fn serve(listener: TcpListener, behind: Behind, front: Arc<Fron
                 }
             }),
             Behind::Https(https) => {
-                let talk = Arc::clone(https).talk(stream, source.ip(), Arc::clone(&ticket), front);
+                let talk = Arc::clone(https).talk(stream, source, Arc::clone(&ticket), front);
                 carried.spawn(async move {
                     tokio::select! {
                         () = ticket.evicted() => {}

@@ -5,7 +5,7 @@
 //! changes is listed in `tests/serve_handler.rs`.
 
 use std::cell::RefCell;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hickory_proto::ProtoError;
@@ -19,6 +19,7 @@ use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseI
 use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
 
 use super::counters::Counters;
+use super::dnstap::{self, Ends, Exchange};
 use super::front::Clients;
 use super::stage::Stage;
 use crate::serving::edns::PADDING_BLOCK;
@@ -55,28 +56,37 @@ impl Handler {
         Handler { clients: Some(clients), ..self }
     }
 
-    /// The client that a request is from; none if it did not come through the front.
-    fn client(&self, request: &Request) -> Option<IpAddr> {
+    /// The client that a request is from, with port 0 behind the front; none if it did not come through that.
+    fn client(&self, request: &Request) -> Option<SocketAddr> {
         match (&self.clients, request.protocol()) {
-            (Some(clients), Protocol::Tls) => clients.behind(request.src()),
-            _ => Some(request.src().ip()),
+            (Some(clients), Protocol::Tls) => clients.behind(request.src()).map(|client| (client, 0).into()),
+            _ => Some(request.src()),
         }
     }
 
     /// The answer, or `None` where silence is right.
     fn reply(&self, request: &Request) -> Option<Result<Reply, ProtoError>> {
         let packet = request.as_slice();
-        let transport = match request.protocol() {
-            Protocol::Udp => Transport::Udp,
-            Protocol::Tcp => Transport::Tcp,
-            _ => Transport::Encrypted,
+        let (transport, protocol) = match request.protocol() {
+            Protocol::Udp => (Transport::Udp, dnstap::Protocol::Udp),
+            Protocol::Tcp => (Transport::Tcp, dnstap::Protocol::Tcp),
+            Protocol::Quic => (Transport::Encrypted, dnstap::Protocol::Quic),
+            _ => (Transport::Encrypted, dnstap::Protocol::Tls),
         };
-        let asker = Asker { source: self.client(request)?, transport, now: super::now() };
+        let client = self.client(request)?;
+        let asker = Asker { source: client.ip(), transport, now: super::now() };
         ANSWER.with_borrow_mut(|out| {
             let serving = self.stage.load();
-            let length = serving.respond(packet, &asker, out);
-            let answer = length.map(|length| &out[..length]);
+            let answered = serving.respond_telling(packet, &asker, out);
+            self.stage.note(answered.as_ref(), asker.now);
+            let answer = answered.map(|answered| &out[..answered.length]);
             self.counters.answered_from(&serving, transport, packet, answer);
+            self.stage.show(|| Exchange {
+                protocol,
+                ends: Ends::of(client),
+                query: packet,
+                answer: answer.unwrap_or_default(),
+            });
             answer.map(Reply::read)
         })
     }

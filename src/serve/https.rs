@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::Ticket;
+use super::dnstap::{Ends, Exchange, Protocol};
 use super::front::Front;
 use super::stage::Stage;
 use crate::serving::respond::{Asker, Transport};
@@ -65,11 +66,11 @@ impl Https {
     pub(super) async fn talk(
         self: Arc<Https>,
         stream: TcpStream,
-        source: IpAddr,
+        source: SocketAddr,
         ticket: Arc<Ticket>,
         front: Arc<Front>,
     ) -> io::Result<()> {
-        let limits = front.limits;
+        let (limits, ends) = (front.limits, Ends::of_connection(&stream, source));
         let Ok(accepted) = timeout(limits.read, self.tls.accept(stream)).await else {
             front.counters.add(|t| &t.expired, 1);
             return Ok(());
@@ -82,7 +83,7 @@ impl Https {
             async move {
                 ticket.active();
                 *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-                Ok::<_, Infallible>(https.respond(request, source, &front).await)
+                Ok::<_, Infallible>(https.respond(request, ends, &front).await)
             }
         });
         let connection = http2::Builder::new(TokioExecutor::new())
@@ -104,17 +105,24 @@ impl Https {
         Ok(())
     }
 
-    async fn respond(&self, request: Request<Incoming>, source: IpAddr, front: &Front) -> Response<Full<Bytes>> {
+    async fn respond(&self, request: Request<Incoming>, ends: Ends, front: &Front) -> Response<Full<Bytes>> {
         let packet = match self.query(request, front.limits.read).await {
             Ok(packet) => packet,
             Err(wrong) => return refusal(wrong),
         };
-        let asker = Asker { source, transport: Transport::Encrypted, now: super::now() };
+        let asker = Asker { source: ends.client.ip(), transport: Transport::Encrypted, now: super::now() };
         let answer = ANSWER.with_borrow_mut(|out| {
             let serving = self.stage.load();
-            let length = serving.respond(&packet, &asker, out);
-            let answer = length.map(|length| &out[..length]);
+            let answered = serving.respond_telling(&packet, &asker, out);
+            self.stage.note(answered.as_ref(), asker.now);
+            let answer = answered.map(|answered| &out[..answered.length]);
             front.counters.answered_from(&serving, Transport::Encrypted, &packet, answer);
+            self.stage.show(|| Exchange {
+                protocol: Protocol::Https,
+                ends,
+                query: &packet,
+                answer: answer.unwrap_or_default(),
+            });
             answer.map(Bytes::copy_from_slice)
         });
         // Where other transports are silent.

@@ -18,7 +18,6 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
-use super::noted::{Networks, Noted};
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
@@ -43,10 +42,10 @@ pub struct ListenSettings {
     pub receive_buffer: usize,
     /// Bounds on TCP.
     pub tcp: TcpLimits,
+    /// Whether answers over UDP may leave in fragments: those may be longer than what passes everywhere.
+    pub in_fragments: bool,
     /// Bounds on answers over UDP, if any.
     pub rate_limit: Option<RateLimit>,
-    /// Whether it is noted which networks were answered over UDP.
-    pub notes: bool,
 }
 
 impl Default for ListenSettings {
@@ -56,8 +55,8 @@ impl Default for ListenSettings {
             workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             receive_buffer: 4 << 20,
             tcp: TcpLimits::default(),
+            in_fragments: false,
             rate_limit: None,
-            notes: true,
         }
     }
 }
@@ -151,7 +150,7 @@ impl Listeners {
         for bound in self.bound {
             listeners.push(bound.tcp);
             for socket in bound.udp {
-                running.start_udp(socket, stage, &self.settings)?;
+                running.start_udp(socket, bound.address, stage, &self.settings)?;
             }
         }
         if !listeners.is_empty() {
@@ -209,7 +208,6 @@ fn bind_udp(address: SocketAddr, settings: &ListenSettings) -> nix::Result<Vec<O
         bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
         // The first one is bound without, so that a port is not shared with another program that would allow it.
         setsockopt(&socket, sockopt::ReusePort, &true)?;
-        setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         if address.ip().is_unspecified() {
             if address.is_ipv4() {
                 setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
@@ -223,7 +221,7 @@ fn bind_udp(address: SocketAddr, settings: &ListenSettings) -> nix::Result<Vec<O
             let _ = setsockopt(&socket, sockopt::RcvBuf, &settings.receive_buffer);
         }
         let _ = setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER);
-        let _ = mmsg::ignore_path_mtu(socket.as_fd(), address.is_ipv6());
+        let _ = mmsg::ignore_path_mtu(socket.as_fd(), address.is_ipv6(), settings.in_fragments);
         sockets.push(socket);
     }
     Ok(sockets)
@@ -242,7 +240,13 @@ pub struct Running {
 }
 
 impl Running {
-    fn start_udp(&mut self, socket: OwnedFd, stage: &Arc<Stage>, settings: &ListenSettings) -> Result<(), ServeError> {
+    fn start_udp(
+        &mut self,
+        socket: OwnedFd,
+        address: SocketAddr,
+        stage: &Arc<Stage>,
+        settings: &ListenSettings,
+    ) -> Result<(), ServeError> {
         let (socket, counters) = (Arc::new(socket), Counters::owned());
         self.sockets.push(Arc::clone(&socket));
         self.counters.push(Arc::clone(&counters));
@@ -252,7 +256,9 @@ impl Running {
             zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
             limiter: settings.rate_limit.as_ref().map(Limiter::new),
-            noted: settings.notes.then(|| Box::<Networks>::default() as Box<dyn Noted>),
+            pen: stage.noting().map(|noting| noting.pen()),
+            spout: stage.tap().map(|tap| tap.spout()),
+            address,
             stop: Arc::clone(&self.stop),
         };
         self.threads.start(format!("udp-{}", self.sockets.len()), move || worker.run())
@@ -299,6 +305,8 @@ impl Running {
     pub fn tally(&self) -> Tally<u64> {
         let mut total = Tally::default();
         self.counters.iter().for_each(|counters| counters.add_to(&mut total));
+        let overflowed = self.sockets.iter().filter_map(|socket| mmsg::overflowed(socket.as_fd()).ok());
+        total.overflowed = overflowed.map(u64::from).sum();
         total
     }
 

@@ -3,7 +3,9 @@
 pub mod certificates;
 pub mod counters;
 pub mod descriptors;
+pub mod dnstap;
 pub mod encrypted;
+pub mod folding;
 pub mod handler;
 pub mod listen;
 pub mod noted;
@@ -26,10 +28,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use listen::{ListenSettings, Listeners, Running, ServeError};
 pub use stage::Stage;
+pub(crate) use threads::runtime;
 
 use crate::time::Timestamp;
 
 /// The time now. A clock before 1970 counts as 1970.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

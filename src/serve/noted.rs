@@ -1,186 +1,217 @@
-//! Who was told what: each UDP worker notes every answer, in a table of its own and fixed size. No lock, no allocation.
+//! Who was told what, on its way from who answers to who folds it.
 //!
-//! A batch is noted at once, so that its looks into the table wait for memory together.
+//! Each UDP worker has a ring of its own, which it writes to and the folding thread reads from: no lock, no allocation, no
+//! system call. Other transports share one behind a lock, taken once the answer is written. A ring that is full loses no
+//! knowledge of *when* something was told, only of what: see [`Noting::unnoted_until`].
 
 use std::fmt;
-use std::net::IpAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::mmsg::BATCH;
-use crate::rr::RrType;
-use crate::time::{Timestamp, Ttl};
+use crate::exposure::note::Note;
+use crate::serving::told::Told;
+use crate::time::Timestamp;
 
-/// How many places a newcomer may take behind its first.
-const REACH: usize = 8;
+/// Notes that a worker may be ahead of who folds: a fifth of a second at 300,000 answers a second.
+pub(super) const RING: usize = 1 << 16;
+/// The same for all other transports together.
+const SHARED_RING: usize = 1 << 14;
+/// Words of a note.
+const WORDS: usize = 4;
 
-/// A client network, in 64 bits: an IPv4 /24 or an IPv6 /48.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NotedNetwork(u64);
+/// Notes on their way: one writes, one reads.
+pub(super) struct Ring {
+    words: Box<[AtomicU64]>,
+    /// How many were written, and how many read; both only grow.
+    written: AtomicUsize,
+    read: AtomicUsize,
+    /// When something was told last for which there was no room.
+    unnoted: AtomicI64,
+}
 
-impl NotedNetwork {
-    /// The network of an address. An IPv4 address mapped into IPv6 counts as IPv4.
-    pub fn of(address: IpAddr) -> NotedNetwork {
-        // The bits behind tell the families apart, and all networks from an empty place.
-        match address.to_canonical() {
-            IpAddr::V4(v4) => NotedNetwork(u64::from(v4.to_bits() >> 8) << 2 | 1),
-            IpAddr::V6(v6) => NotedNetwork(((v6.to_bits() >> 80) as u64) << 2 | 2),
-        }
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
+        write!(f, "Ring ({} of {} notes)", written.wrapping_sub(read), self.capacity())
     }
 }
 
-/// An answer that was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// To whom.
-    pub network: NotedNetwork,
-    /// The hash of the name that was asked for, under the key of the serving.
-    pub name: u64,
-    /// The type that was asked for: with the name and the generation it says which RRset was told.
-    pub rtype: RrType,
-    /// The TTL of the first record that was told; none if there was no record.
-    pub ttl: Option<Ttl>,
-    /// The generation of what it was answered from.
-    pub generation: u64,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Where a worker's notes go. It is called between receiving and sending: it must not wait, nor take memory.
-pub trait Noted: fmt::Debug + Send {
-    /// Takes the notes of a batch.
-    fn note(&mut self, notes: &[Note]);
-}
-
-/// The notes of a batch, as they come.
-#[derive(Debug)]
-pub(super) struct Notes {
-    notes: [Note; BATCH],
-    count: usize,
-}
-
-impl Default for Notes {
-    fn default() -> Notes {
-        let none = Note {
-            network: NotedNetwork(0),
-            name: 0,
-            rtype: RrType(0),
-            ttl: None,
-            generation: 0,
-            at: Timestamp::default(),
-        };
-        Notes { notes: [none; BATCH], count: 0 }
+impl Ring {
+    fn new(capacity: usize) -> Ring {
+        let words = (0..capacity.next_power_of_two() * WORDS).map(|_| AtomicU64::new(0)).collect();
+        let (written, read) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ring { words, written, read, unnoted: AtomicI64::new(i64::MIN) }
     }
-}
 
-impl Notes {
-    /// Adds one; a batch has no more than there is room for.
-    pub fn add(&mut self, note: Note) {
-        if let Some(room) = self.notes.get_mut(self.count) {
-            *room = note;
-            self.count += 1;
+    fn capacity(&self) -> usize {
+        self.words.len() / WORDS
+    }
+
+    fn slot(&self, number: usize) -> &[AtomicU64] {
+        let at = (number & (self.capacity() - 1)) * WORDS;
+        &self.words[at..at + WORDS]
+    }
+
+    /// Notes an answer; only one thread does at a time.
+    fn note(&self, told: &Told, at: Timestamp) {
+        Note::of(told, at).for_each(|note| self.write(note.words(), at));
+        if told.trail.is_longer {
+            self.unnoted.fetch_max(at.0, Ordering::Release);
         }
     }
 
-    /// Hands them on, and begins anew.
-    pub fn hand_to(&mut self, noted: &mut dyn Noted) {
-        noted.note(&self.notes[..self.count]);
-        self.count = 0;
-    }
-}
-
-/// Counts answers by client network. Networks for which there is no room are counted together: none is left out.
-#[derive(Debug)]
-pub struct Networks {
-    places: Box<[Place]>,
-    hasher: foldhash::fast::FixedState,
-    others: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    /// 0 if it is free.
-    network: u64,
-    answers: u64,
-}
-
-impl Default for Networks {
-    fn default() -> Networks {
-        Networks::with_places(1 << 16)
-    }
-}
-
-impl Networks {
-    /// With room for about so many networks.
-    pub fn with_places(count: usize) -> Networks {
-        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), count);
-        let hasher = foldhash::fast::FixedState::with_seed(seed);
-        Networks { places: vec![Place::default(); count.next_power_of_two()].into(), hasher, others: 0 }
+    /// Adds a note.
+    fn write(&self, words: [u64; WORDS], at: Timestamp) {
+        let written = self.written.load(Ordering::Relaxed);
+        if written.wrapping_sub(self.read.load(Ordering::Acquire)) >= self.capacity() {
+            self.unnoted.fetch_max(at.0, Ordering::Release);
+            return;
+        }
+        for (slot, word) in self.slot(written).iter().zip(words) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        self.written.store(written.wrapping_add(1), Ordering::Release);
     }
 
-    /// How many answers a network was given, if it has a place.
-    pub fn answers(&self, network: NotedNetwork) -> Option<u64> {
-        let at = self.place(network).filter(|at| self.places[*at].network != 0)?;
-        Some(self.places[at].answers)
-    }
-
-    /// How many answers networks were given for which there was no room.
-    pub fn others(&self) -> u64 {
-        self.others
-    }
-
-    /// Where a network stands, or may stand.
-    fn place(&self, network: NotedNetwork) -> Option<usize> {
-        let (first, mask) = (std::hash::BuildHasher::hash_one(&self.hasher, network.0) as usize, self.places.len() - 1);
-        let mut within = (0..REACH).map(|step| first.wrapping_add(step) & mask);
-        within.find(|at| [0, network.0].contains(&self.places[*at].network))
-    }
-}
-
-impl Noted for Networks {
-    fn note(&mut self, notes: &[Note]) {
-        for note in notes {
-            match self.place(note.network) {
-                Some(at) => {
-                    self.places[at].network = note.network.0;
-                    self.places[at].answers += 1;
-                }
-                None => self.others += 1,
+    /// Takes out what is there, at most `most`; only one thread does at a time.
+    fn read(&self, notes: &mut Vec<Note>, now: Timestamp, most: usize) {
+        let (read, written) = (self.read.load(Ordering::Relaxed), self.written.load(Ordering::Acquire));
+        let count = written.wrapping_sub(read).min(most);
+        for number in 0..count {
+            let mut words = [0; WORDS];
+            for (word, slot) in words.iter_mut().zip(self.slot(read.wrapping_add(number))) {
+                *word = slot.load(Ordering::Relaxed);
             }
+            notes.push(Note::from_words(words, now));
         }
+        self.read.store(read.wrapping_add(count), Ordering::Release);
+    }
+}
+
+/// Takes down who was told what, for a set of listeners.
+#[derive(Debug)]
+pub struct Noting {
+    rings: Mutex<Vec<Arc<Ring>>>,
+    shared: Mutex<Arc<Ring>>,
+}
+
+/// What one worker notes with.
+#[derive(Debug)]
+pub struct Pen(Arc<Ring>);
+
+impl Default for Noting {
+    fn default() -> Noting {
+        let shared = Arc::new(Ring::new(SHARED_RING));
+        Noting { rings: Mutex::new(vec![Arc::clone(&shared)]), shared: Mutex::new(shared) }
+    }
+}
+
+impl Noting {
+    /// For a worker of its own.
+    pub(super) fn pen(&self) -> Pen {
+        let ring = Arc::new(Ring::new(RING));
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ring));
+        Pen(ring)
+    }
+
+    /// Notes an answer of a transport whose workers have no pen.
+    pub(super) fn note(&self, told: Option<&Told>, at: Timestamp) {
+        if let Some(told) = told {
+            self.shared.lock().unwrap_or_else(PoisonError::into_inner).note(told, at);
+        }
+    }
+
+    /// Takes out what was noted, up to `most` of each worker. Only one thread does.
+    pub fn take(&self, notes: &mut Vec<Note>, now: Timestamp, most: usize) {
+        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rings.iter().for_each(|ring| ring.read(notes, now, most));
+    }
+
+    /// Up to when something was told that there was no room to note; none if nothing was.
+    pub fn unnoted_until(&self) -> Option<Timestamp> {
+        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = rings.iter().map(|ring| ring.unnoted.load(Ordering::Acquire)).max();
+        latest.filter(|at| *at > i64::MIN).map(Timestamp)
+    }
+}
+
+impl Pen {
+    /// Notes an answer.
+    pub(super) fn note(&self, told: &Told, at: Timestamp) {
+        self.0.note(told, at);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::ClientNet;
+    use crate::rr::RrType;
+    use crate::serving::regions::RegionId;
+    use crate::serving::told::{Decided, Edition, Rule, Trail};
+    use crate::time::Ttl;
 
-    fn note(address: &str) -> Note {
-        let network = NotedNetwork::of(address.parse().unwrap());
-        Note { network, name: 1, rtype: RrType::A, ttl: None, generation: 1, at: Timestamp(0) }
-    }
-
-    #[test]
-    fn networks_are_told_apart_by_their_prefix_alone() {
-        let mut networks = Networks::default();
-        let asked =
-            ["192.0.2.1", "192.0.2.255", "::ffff:192.0.2.7", "192.0.3.1", "0.0.0.0", "::", "2001:db8:0:ffff::1"];
-        networks.note(&asked.map(note));
-        networks.note(&["2001:db8::", "2001:db8:1::"].map(note));
-        let known = ["192.0.2.9", "192.0.3.9", "0.0.0.1", "::1", "2001:db8::9", "2001:db8:1::1", "198.51.100.1"];
-        let answers = known.map(|address| networks.answers(note(address).network));
-        assert_eq!(answers, [Some(3), Some(1), Some(1), Some(1), Some(2), Some(1), None]);
-        assert_eq!(networks.others(), 0);
-    }
-
-    #[test]
-    fn a_full_table_leaves_no_answer_out() {
-        let mut networks = Networks::with_places(16);
-        let notes: Vec<Note> = (0..100).map(|number| note(&format!("10.0.{number}.1"))).collect();
-        for batch in notes.chunks(BATCH) {
-            networks.note(batch);
-            networks.note(batch);
+    fn told(name: u64) -> Told {
+        let mut trail = Trail::default();
+        trail.enter(Edition(7), Decided { rule: Rule::Exact, name });
+        Told {
+            client: ClientNet::from_source([192, 0, 2, 1].into()),
+            region: RegionId(1),
+            trail,
+            rtype: RrType::A,
+            ttl: Ttl::new(300).unwrap(),
+            proven: false,
         }
-        let placed: u64 = notes.iter().filter_map(|note| networks.answers(note.network)).sum();
-        assert!(placed >= 16 && networks.others() > 0, "{placed} {}", networks.others());
-        assert_eq!(placed + networks.others(), 200);
+    }
+
+    #[test]
+    fn what_is_written_is_read_once_and_in_order() {
+        let noting = Noting::default();
+        let pen = noting.pen();
+        let mut read = Vec::new();
+        for round in 0..3 {
+            (0..50_000).for_each(|number| pen.note(&told(round * 50_000 + number), Timestamp(2000)));
+            noting.note(Some(&told(u64::MAX)), Timestamp(2000));
+            noting.take(&mut read, Timestamp(2000), usize::MAX);
+        }
+        let names: Vec<u64> = read.iter().map(|note| note.decided.name).filter(|name| *name < u64::MAX).collect();
+        assert!(names.iter().copied().eq(0..150_000));
+        assert_eq!((read.len(), noting.unnoted_until()), (150_003, None));
+        assert!(Note::of(&told(0), Timestamp(2000)).eq([read[1]]));
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_known_by_its_time() {
+        let noting = Noting::default();
+        let pen = noting.pen();
+        (0..RING as i64 + 10).for_each(|at| pen.note(&told(1), Timestamp(at)));
+        let mut read = Vec::new();
+        noting.take(&mut read, Timestamp(0), 100);
+        assert_eq!((read.len(), noting.unnoted_until()), (100, Some(Timestamp(RING as i64 + 9))));
+        noting.take(&mut read, Timestamp(0), usize::MAX);
+        assert_eq!(read.len(), RING);
+    }
+
+    /// A writer and a reader at once: nothing is lost, torn or told twice.
+    #[test]
+    fn one_writes_while_another_reads() {
+        const COUNT: u64 = 300_000;
+        let noting = Arc::new(Noting::default());
+        let pen = noting.pen();
+        let writer = std::thread::spawn(move || {
+            for number in 0..COUNT {
+                while pen.0.written.load(Ordering::Relaxed) - pen.0.read.load(Ordering::Relaxed) >= RING {
+                    std::thread::yield_now();
+                }
+                pen.note(&told(number), Timestamp(number as i64));
+            }
+        });
+        let mut read = Vec::new();
+        while read.len() < COUNT as usize {
+            noting.take(&mut read, Timestamp(0), 1000);
+        }
+        writer.join().unwrap();
+        assert!((0..).zip(&read).all(|(at, note)| (note.decided.name, note.at) == (at as u64, Timestamp(at))));
+        assert_eq!(noting.unnoted_until(), None);
     }
 }

@@ -38,15 +38,6 @@ pub(super) fn question_type(packet: &[u8]) -> Option<RrType> {
     name_end(packet, HEADER).and_then(|at| number(packet, at)).map(RrType)
 }
 
-/// The TTL of the first record behind the question, whose name is so many octets long.
-pub(super) fn first_ttl(answer: &[u8], name_len: usize) -> Option<u32> {
-    let (counts, records) = (answer.get(6..10)?, answer.get(HEADER + name_len + 4..)?);
-    // The owners of what we tell are pointers, or stand in front of them label by label.
-    let at = name_end(records, 0)? + 4;
-    let ttl = records.get(at..)?.first_chunk()?;
-    (counts != [0; 4]).then(|| u32::from_be_bytes(*ttl))
-}
-
 /// Shortens an answer to its question and OPT record with TC set, which sends the client to TCP; returns the length.
 pub(super) fn cut(answer: &mut [u8], length: usize) -> usize {
     let Some(&(mut header)) = answer[..length].first_chunk::<HEADER>() else { return length };
@@ -108,21 +99,6 @@ fn number(message: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_ttl_is_that_of_an_answer_or_a_denial() {
-        let record = b"\xC0\x0C\0\x01\0\x01\0\0\x01\x2C\0\x01x";
-        for (counts, records, expected) in [
-            ([1, 0, 0], &[&record[..]][..], Some(300)),
-            ([0, 1, 1], &[record, record], Some(300)),
-            ([0, 0, 1], &[record], None),
-            ([0, 0, 0], &[], None),
-            ([1, 0, 0], &[&record[..9]], None),
-        ] {
-            assert_eq!(first_ttl(&message([0x84, 0], counts, records), 3), expected, "{counts:?}");
-        }
-        assert_eq!(first_ttl(&[], 1), None);
-    }
 
     /// A question for `a. A`, then these records.
     fn message(flags: [u8; 2], counts: [u8; 3], records: &[&[u8]]) -> Vec<u8> {

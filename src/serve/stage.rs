@@ -1,14 +1,18 @@
 //! What a set of listeners answers from.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 
+use super::dnstap::{Exchange, Tap};
+use super::noted::Noting;
 use crate::door::Verified;
 use crate::serving::Serving;
+use crate::serving::respond::Answered;
+use crate::time::Timestamp;
 
 /// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone: a batch is over
 /// soon, whoever keeps an old one on purpose keeps it long.
@@ -18,6 +22,8 @@ const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(5), Duration::fr
 #[derive(Debug)]
 pub struct Stage {
     serving: ArcSwap<Serving>,
+    noting: Option<Arc<Noting>>,
+    tap: OnceLock<Arc<Tap>>,
     janitor: Mutex<Sender<Arc<Serving>>>,
 }
 
@@ -27,9 +33,48 @@ impl Stage {
     /// It starts a thread of its own, on which whatever is swapped out is freed: freeing a million names takes longer
     /// than a query may wait.
     pub fn new(serving: Arc<Serving>) -> std::io::Result<Arc<Stage>> {
+        Stage::noted(serving, None)
+    }
+
+    /// The same, with `noting` to take down who is told what.
+    pub fn noted(serving: Arc<Serving>, noting: Option<Arc<Noting>>) -> std::io::Result<Arc<Stage>> {
         let (janitor, old) = mpsc::channel();
         thread::Builder::new().name("janitor".into()).spawn(move || free_when_unread(&old))?;
-        Ok(Arc::new(Stage { serving: ArcSwap::new(serving), janitor: Mutex::new(janitor) }))
+        Ok(Arc::new(Stage {
+            serving: ArcSwap::new(serving),
+            noting,
+            tap: OnceLock::new(),
+            janitor: Mutex::new(janitor),
+        }))
+    }
+
+    /// What takes down who is told what, if anything does.
+    pub fn noting(&self) -> Option<&Arc<Noting>> {
+        self.noting.as_ref()
+    }
+
+    /// Takes down what an answer told.
+    pub(super) fn note(&self, answered: Option<&Answered>, at: Timestamp) {
+        if let Some(noting) = &self.noting {
+            noting.note(answered.and_then(|answered| answered.told.as_ref()), at);
+        }
+    }
+
+    /// Shows by `tap` what is asked and answered, on listeners that run from now on. The first one stays.
+    pub fn show_by(&self, tap: Arc<Tap>) {
+        let _ = self.tap.set(tap);
+    }
+
+    /// What shows it, if anything does.
+    pub(super) fn tap(&self) -> Option<&Arc<Tap>> {
+        self.tap.get()
+    }
+
+    /// Shows an exchange, if that is wanted.
+    pub(super) fn show<'a>(&self, exchange: impl FnOnce() -> Exchange<'a>) {
+        if let Some(tap) = self.tap.get() {
+            tap.show(&exchange());
+        }
     }
 
     /// What to answer from now. Cheap, but not free: once a batch, and let go of before waiting for the next one.
@@ -71,7 +116,6 @@ fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
 mod tests {
     use super::*;
     use crate::door::Candidate;
-    use crate::time::Timestamp;
 
     /// A change of nothing, verified.
     fn next(before: &Arc<Serving>) -> Verified {

@@ -1,7 +1,7 @@
 //! DNS over TCP (RFC 7766): the engine's octets with a length before them, pipelined, in order.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::connections::{Admission, Connections, Ticket};
 use super::conversation::{Conversation, Turn};
 use super::counters::Counters;
+use super::dnstap::Ends;
 use super::stage::Stage;
 
 /// First and longest pause after a lack of resources made an accept fail.
@@ -141,12 +142,18 @@ fn welcome(
     // Answers are written as they are ready, so there is nothing to gain from the kernel's waiting for more.
     let _ = stream.set_nodelay(true);
     let (shared, stop) = (Arc::clone(shared), stop.clone());
-    talks.spawn(async move { talk(stream, source.ip(), &ticket, &shared, stop).await });
+    talks.spawn(async move { talk(stream, source, &ticket, &shared, stop).await });
 }
 
 /// One connection, until it ends, falls silent for too long, or has to make room.
-async fn talk(stream: TcpStream, source: IpAddr, ticket: &Ticket, shared: &Shared, mut stop: watch::Receiver<bool>) {
-    let mut talk = Conversation::new(source);
+async fn talk(
+    stream: TcpStream,
+    source: SocketAddr,
+    ticket: &Ticket,
+    shared: &Shared,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut talk = Conversation::new(Ends::of_connection(&stream, source));
     let limits = shared.limits;
     let (mut idle_since, mut partial_since) = (Instant::now(), None);
     loop {

@@ -25,7 +25,7 @@ impl Threads {
 }
 
 /// A runtime of its own: whatever else the process does, these tasks are not behind it.
-pub(super) fn runtime(name: &str, workers: usize) -> Result<tokio::runtime::Runtime, ServeError> {
+pub(crate) fn runtime(name: &str, workers: usize) -> Result<tokio::runtime::Runtime, ServeError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(workers).thread_name(name).enable_all().build().map_err(ServeError::Threads)
 }

@@ -1,6 +1,7 @@
 //! Datagrams: a plain thread and a socket for each worker and address, batch in, batch out.
 
 use std::hint::black_box;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,18 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counters::Counters;
+use super::dnstap::{self, Ends, Protocol, Spout};
 use super::mmsg::{BATCH, Batch, Exchange, Wait};
-use super::noted::{Note, Noted, NotedNetwork, Notes};
+use super::noted::Pen;
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
 use super::zones::ZoneCounter;
-use crate::rr::RrType;
 use crate::serving::Serving;
 use crate::serving::ahead::Ahead;
 use crate::serving::respond::{Asker, Transport};
 use crate::snapshot::sought::Sought;
-use crate::time::{Timestamp, Ttl};
+use crate::time::Timestamp;
 
 /// How long a stopping worker answers what is queued, at most: under load the queue never empties.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -37,8 +38,12 @@ pub(super) struct Worker {
     pub counters: Arc<Counters>,
     pub zones: ZoneCounter,
     pub limiter: Option<Limiter>,
-    /// Where it is noted who was told what.
-    pub noted: Option<Box<dyn Noted>>,
+    /// What notes who was told what.
+    pub pen: Option<Pen>,
+    /// What shows exchanges.
+    pub spout: Option<Spout>,
+    /// Where it listens.
+    pub address: SocketAddr,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -46,18 +51,17 @@ impl Worker {
     /// Answers until told to stop (the flag, then a shutdown of the socket, which wakes the thread), then answers what
     /// is still queued.
     pub(super) fn run(mut self) {
-        let (mut batch, mut notes) = (Batch::default(), Notes::default());
+        let mut batch = Batch::default();
         let mut names = (0..BATCH).map(|_| Sought::default()).collect();
         while !self.stop.load(Ordering::Acquire) {
-            self.turn(&mut batch, &mut names, &mut notes, Wait::ForOne);
+            self.turn(&mut batch, &mut names, Wait::ForOne);
         }
         let deadline = Instant::now() + DRAIN;
-        while self.turn(&mut batch, &mut names, &mut notes, Wait::Not) && Instant::now() < deadline {}
+        while self.turn(&mut batch, &mut names, Wait::Not) && Instant::now() < deadline {}
     }
 
     /// One batch in and out; whether there was any.
-    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, notes: &mut Notes, wait: Wait) -> bool {
-        let before = batch.overflowed();
+    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, wait: Wait) -> bool {
         let received = match batch.receive(self.socket.as_fd(), wait) {
             Ok(received) => received,
             Err(_) => {
@@ -69,18 +73,8 @@ impl Worker {
         if received == 0 {
             return false;
         }
-        if batch.overflowed() != before {
-            self.counters.add(|t| &t.overflowed, batch.overflowed().wrapping_sub(before).into());
-        }
         let (serving, now) = (self.stage.load(), super::now());
-        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones, |note| {
-            if self.noted.is_some() {
-                notes.add(note());
-            }
-        });
-        if let Some(noted) = &mut self.noted {
-            notes.hand_to(&mut **noted);
-        }
+        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones, self.pen.as_ref());
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
@@ -88,6 +82,9 @@ impl Worker {
             limit(limiter, &serving, batch, now, &self.counters);
         }
         drop(serving);
+        if let Some(spout) = &mut self.spout {
+            show(spout, batch, self.address);
+        }
         let sent = batch.send(self.socket.as_fd());
         if sent.failed > 0 {
             self.counters.add(|t| &t.unsent, sent.failed as u64);
@@ -105,7 +102,7 @@ fn answer(
     now: Timestamp,
     counters: &Counters,
     zones: &mut ZoneCounter,
-    mut note: impl FnMut(&dyn Fn() -> Note),
+    pen: Option<&Pen>,
 ) -> usize {
     zones.begin(serving);
     let mut ahead = Ahead::of(serving);
@@ -119,22 +116,13 @@ fn answer(
     for (exchange, sought) in batch.exchanges().zip(names) {
         taken += 1;
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
-        // Behind an alias something else is sought.
-        let (name, name_len) = (sought.hash_above(0), sought.len());
-        let length = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
-        *exchange.answered = length.unwrap_or(0);
-        if let Some(length) = length {
-            let told = &exchange.out[..length];
-            note(&|| Note {
-                network: NotedNetwork::of(exchange.source.ip()),
-                name,
-                rtype: peek::question_type(exchange.packet).unwrap_or(RrType(0)),
-                ttl: peek::first_ttl(told, name_len).map(Ttl::from_wire),
-                generation: serving.generation,
-                at: now,
-            });
+        let answered = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
+        *exchange.answered = answered.map_or(0, |answered| answered.length);
+        if let (Some(pen), Some(told)) = (pen, answered.and_then(|answered| answered.told)) {
+            pen.note(&told, now);
         }
-        counters.answered(Transport::Udp, exchange.packet, length.map(|length| &exchange.out[..length]));
+        let answer = answered.map(|answered| &exchange.out[..answered.length]);
+        counters.answered(Transport::Udp, exchange.packet, answer);
     }
     taken
 }
@@ -142,7 +130,7 @@ fn answer(
 /// Holds back or cuts the answers of a batch that are over their network's limit.
 fn limit(limiter: &mut Limiter, serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Counters) {
     let tick = limiter.now();
-    for Exchange { packet, source, out, answered } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
+    for Exchange { packet, source, out, answered, .. } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
         let asker = Asker { source: source.ip(), transport: Transport::Udp, now };
         match limiter.judge(tick, source.ip(), &out[..*answered], || serving.is_proven(packet, &asker)) {
             Verdict::Send => continue,
@@ -150,5 +138,20 @@ fn limit(limiter: &mut Limiter, serving: &Serving, batch: &mut Batch, now: Times
             Verdict::Drop => *answered = 0,
         }
         counters.add(|t| &t.limited, 1);
+    }
+}
+
+/// Shows a batch as it will be sent.
+fn show(spout: &mut Spout, batch: &mut Batch, address: SocketAddr) {
+    let now = dnstap::now();
+    for exchange in batch.exchanges() {
+        let server = exchange.asked.map_or(address, |asked| SocketAddr::new(asked, address.port()));
+        let shown = dnstap::Exchange {
+            protocol: Protocol::Udp,
+            ends: Ends { client: exchange.source, server },
+            query: exchange.packet,
+            answer: &exchange.out[..*exchange.answered],
+        };
+        spout.show(&shown, now);
     }
 }

@@ -45,15 +45,24 @@ impl Directory {
 
     /// The same as a number: where the zone stands in the list.
     pub fn find_index(&self, zones: &[Arc<ZoneServing>], sought: &Sought, skip: usize) -> Option<usize> {
-        (skip..=sought.label_count()).find_map(|skip| {
-            if self.depths >> (sought.label_count() - skip) & 1 == 0 {
-                return None;
-            }
+        let labels = sought.label_count();
+        let deepest = u32::try_from(labels.checked_sub(skip)?).ok()?;
+        // The deepest origins first; no name has more than 127 labels.
+        let mut depths = self.depths & (u128::MAX >> (127 - deepest.min(127)));
+        while depths != 0 {
+            let depth = 127 - depths.leading_zeros();
+            depths &= !(1 << depth);
+            let skip = labels - depth as usize;
             let hash = sought.hash_above(skip);
             let first = self.by_hash.partition_point(|(known, _)| *known < hash);
-            self.by_hash[first..].iter().take_while(|(known, _)| *known == hash).map(|(_, index)| *index as usize).find(
-                |index| zones[*index].content.origin.as_ref().as_wire().eq_ignore_ascii_case(sought.wire_above(skip)),
-            )
-        })
+            let alike = self.by_hash[first..].iter().take_while(|(known, _)| *known == hash);
+            let is_it = |index: &usize| {
+                zones[*index].content.origin.as_ref().as_wire().eq_ignore_ascii_case(sought.wire_above(skip))
+            };
+            if let Some(found) = alike.map(|(_, index)| *index as usize).find(is_it) {
+                return Some(found);
+            }
+        }
+        None
     }
 }

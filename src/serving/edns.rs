@@ -100,7 +100,7 @@ impl<'p> Edns<'p> {
 
     /// The client subnet, the first if there are several. Of whoever is not trusted it is neither used nor given back, nor
     /// is it looked at (RFC 7871 §7.2.1, §11).
-    pub(super) fn subnet(&self, is_trusted: impl Fn() -> bool) -> Result<Option<Subnet<'p>>, MalformedOption> {
+    pub(crate) fn subnet(&self, is_trusted: impl Fn() -> bool) -> Result<Option<Subnet<'p>>, MalformedOption> {
         let data = self.option(code::SUBNET).filter(|_| is_trusted());
         data.map(|data| Subnet::read(data).ok_or(MalformedOption)).transpose()
     }

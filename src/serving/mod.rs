@@ -9,6 +9,7 @@ pub mod content;
 pub mod cookie;
 pub mod directory;
 pub mod edns;
+pub mod explain;
 pub mod notes;
 mod proof;
 pub mod query;
@@ -18,6 +19,7 @@ pub mod resolve;
 pub mod respond;
 pub mod routing;
 mod subnet;
+pub mod told;
 pub mod tsig;
 pub mod units;
 mod variation;
@@ -31,6 +33,7 @@ use directory::Directory;
 use notes::Notes;
 use ranges::Ranges;
 use regions::Regions;
+use told::Edition;
 use units::Units;
 
 use crate::name::NameRef;
@@ -54,6 +57,8 @@ pub struct Serving {
     /// Who changes sides together while a region moves in steps.
     pub units: Arc<Units>,
     notes: Arc<Notes>,
+    /// The last edition that a zone was given.
+    last_edition: Edition,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
 }
@@ -95,7 +100,8 @@ impl Serving {
     pub fn empty(generation: u64, key: HashKey, settings: Settings, regions: Regions) -> Serving {
         let directory = Arc::new(Directory::of(key, &[]));
         let (regions, units, notes) = (Arc::new(regions), Arc::default(), Arc::default());
-        Serving { generation, key, settings, regions, units, notes, zones: Vec::new(), directory }
+        let (zones, last_edition) = (Vec::new(), Edition::default());
+        Serving { generation, key, settings, regions, units, notes, last_edition, zones, directory }
     }
 
     /// The same with clients told apart by these units. Only as long as nothing is served: with other units clients
@@ -134,9 +140,11 @@ impl Serving {
     /// than a candidate.
     pub(crate) fn with_zones(&self, zones: impl IntoIterator<Item = ZoneServing>) -> Serving {
         let mut next = Serving { generation: self.generation + 1, ..self.clone() };
-        for zone in zones {
+        for mut zone in zones {
             // The directory knows the zones that were there before; new ones are behind them.
-            match self.directory.position(&self.zones, zone.content.origin.as_ref(), self.key) {
+            let at = self.directory.position(&self.zones, zone.content.origin.as_ref(), self.key);
+            zone.number_editions(at.map(|at| &*self.zones[at]), &mut next.last_edition);
+            match at {
                 Some(at) => next.zones[at] = Arc::new(zone),
                 None => next.zones.push(Arc::new(zone)),
             }

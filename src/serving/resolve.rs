@@ -1,5 +1,6 @@
 //! The one function that answers: from a view, a name and a type to what is put into an answer.
 
+use super::told::{Decided, Rule, Trail};
 use super::view::Place;
 use super::{View, proof};
 use crate::name::{MAX_NAME, NameRef};
@@ -30,20 +31,29 @@ pub struct Heading {
     pub rcode: Rcode,
     /// Whether the answer is authoritative.
     pub authoritative: bool,
+    /// What decided it; nothing if no zone of ours holds the name.
+    pub trail: Trail,
 }
 
 impl<'s> View<'s> {
     /// Puts the answer to `sought` and `rtype` into `sink`; `sought` is the last name of the chain afterwards.
     pub fn resolve(self, sought: &mut Sought, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> Heading {
         let Some(mut place) = self.place(sought, rtype) else {
-            return Heading { rcode: Rcode::REFUSED, authoritative: false };
+            return Heading { rcode: Rcode::REFUSED, authoritative: false, trail: Trail::default() };
         };
         sink.enter(place.zone.scope(place.snapshot), sought);
         let mut seen = [0; MAX_ALIASES];
+        let (mut trail, mut entered) = (Trail::default(), None);
         for aliases in 0.. {
             seen[aliases] = sought.hash_above(0);
             let snapshot = place.snapshot;
-            let alias = match snapshot.lookup(sought, rtype) {
+            let found = snapshot.lookup(sought, rtype);
+            // Where aliases led within a zone follows from the first rule.
+            if entered.is_none_or(|entered| !std::ptr::eq(entered, place.zone)) {
+                entered = Some(place.zone);
+                trail.enter(place.zone.edition(place.site), rule(snapshot, sought, found));
+            }
+            let alias = match found {
                 Found::Alias(found, set) => {
                     let spot = sink.put(Section::Answer, Owner::Sought, set);
                     proof::of_expansion(snapshot, sought, found, sink);
@@ -51,15 +61,15 @@ impl<'s> View<'s> {
                 }
                 Found::Redirection { skip, set } => match redirect(snapshot, sought, skip, set, sink) {
                     Ok(spot) => spot.map(|spot| (spot, set)),
-                    Err(rcode) => return Heading { rcode, authoritative: true },
+                    Err(rcode) => return Heading { rcode, authoritative: true, trail },
                 },
                 found => {
                     let rcode = finish(place, sought, rtype, found, any, sink);
                     let referred = matches!(found, Found::Referral { .. });
-                    return Heading { rcode, authoritative: aliases > 0 || !referred };
+                    return Heading { rcode, authoritative: aliases > 0 || !referred, trail };
                 }
             };
-            let done = Heading { rcode: Rcode::NOERROR, authoritative: true };
+            let done = Heading { rcode: Rcode::NOERROR, authoritative: true, trail };
             // Without room for the alias there is none for what follows.
             let Some((spot, set)) = alias else { return done };
             // The CNAME that a DNAME makes is what a question for a CNAME is about (RFC 6672 §3.2).
@@ -87,6 +97,21 @@ impl<'s> View<'s> {
         }
         unreachable!("the loop ends at the greatest number of aliases")
     }
+}
+
+/// Which rule answers, by name.
+fn rule(snapshot: &Snapshot, sought: &Sought, found: Found<'_>) -> Decided {
+    let (rule, name) = match found {
+        Found::Data(found, _) | Found::Alias(found, _) | Found::NoData(found) | Found::All(found) => {
+            match found.wildcard {
+                None => (Rule::Exact, sought.hash_above(0)),
+                Some(skip) => (Rule::Wildcard, snapshot.key().of_wildcard(sought.hash_above(skip))),
+            }
+        }
+        Found::Redirection { skip, .. } | Found::Referral { skip, .. } => (Rule::Above, sought.hash_above(skip)),
+        Found::NameError { skip } => (Rule::Absent, sought.hash_above(skip)),
+    };
+    Decided { rule, name }
 }
 
 /// Looks for the target of a CNAME from here on.

@@ -8,6 +8,7 @@ use super::cookie::Standing;
 use super::edns::{BADCOOKIE, ExtendedError, Opt};
 use super::query::{Query, Question, opcode};
 use super::resolve::{AnyPolicy, Heading};
+use super::told::{Told, Trail};
 use super::tsig::{NOTAUTH, Tsig};
 use crate::net::{ClientNet, Network};
 use crate::rr::{Class, RrType};
@@ -38,6 +39,15 @@ pub struct Asker {
     pub now: Timestamp,
 }
 
+/// An answer that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Its length in octets.
+    pub length: usize,
+    /// What it told of a zone; none if it is an error or no zone of ours holds the name.
+    pub told: Option<Told>,
+}
+
 /// What a client without EDNS takes over UDP (RFC 1035 §4.2.1).
 const CLASSIC_PAYLOAD: u16 = 512;
 /// The flag of an answer (RFC 1035 §4.1.1), in the header's third octet.
@@ -52,6 +62,13 @@ const QUERY: u8 = 0;
 const NOTIFY: u8 = 4;
 const UPDATE: u8 = 5;
 
+impl From<usize> for Answered {
+    /// An answer that tells nothing of a zone.
+    fn from(length: usize) -> Answered {
+        Answered { length, told: None }
+    }
+}
+
 /// An answer in the making: what is known of it before anything is looked up.
 struct Reply<'q> {
     serving: &'q Serving,
@@ -61,6 +78,8 @@ struct Reply<'q> {
     question_end: Option<usize>,
     opt: Option<Opt<'q>>,
     tsig: Option<Tsig<'q>>,
+    /// Whether the source is not forged.
+    proven: bool,
     /// The most octets that it may have.
     limit: usize,
 }
@@ -74,6 +93,11 @@ impl Serving {
     ///
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
+        self.respond_telling(packet, asker, out).map(|answered| answered.length)
+    }
+
+    /// The same as [`Serving::respond`]; says what was told, too.
+    pub fn respond_telling(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<Answered> {
         let mut sought = Sought::default();
         sought.set(self.key, packet.get(HEADER..).unwrap_or_default());
         self.respond_to(packet, &mut sought, asker, out)
@@ -85,8 +109,8 @@ impl Serving {
         self.directory.find_index(&self.zones, &sought, 0)
     }
 
-    /// The same as [`Serving::respond`] where `sought` was [set](Sought::set) to the packet's octets behind the header already.
-    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<usize> {
+    /// The same as [`Serving::respond_telling`] where `sought` was [set](Sought::set) to the packet's octets behind the header already.
+    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<Answered> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
@@ -98,11 +122,12 @@ impl Serving {
             question_end: query.question.map(|question| question.end),
             opt: query.edns.map(|edns| Opt::plain(&self.settings, &edns)),
             tsig: query.tsig,
+            proven: asker.transport != Transport::Udp,
             limit: self.limit(query.edns.map(|edns| edns.payload), asker.transport),
         };
         Some(match reply.judge(&query) {
             Ok(question) => reply.answer(&question, sought, out),
-            Err(refusal) => reply.refuse(&refusal, out),
+            Err(refusal) => reply.refuse(&refusal, out).into(),
         })
     }
 
@@ -142,6 +167,7 @@ impl<'q> Reply<'q> {
                 return only(Rcode::FORMERR);
             };
             (self.opt, standing) = (Some(opt), stands);
+            self.proven |= stands == Some(Standing::Proven);
         }
         let opcode = opcode(self.packet);
         let Some(question) = query.question else {
@@ -176,9 +202,9 @@ impl<'q> Reply<'q> {
         }
     }
 
-    fn answer(&mut self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> usize {
+    fn answer(&mut self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> Answered {
         if question.class == Class::CH {
-            return self.answer_chaos(question, out);
+            return self.answer_chaos(question, out).into();
         }
         let serving = self.serving;
         debug_assert_eq!(sought.name(), question.name);
@@ -189,13 +215,14 @@ impl<'q> Reply<'q> {
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
         let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
         let named = self.opt.and_then(|opt| opt.client());
-        let view = serving.view(named.unwrap_or(ClientNet::from_source(self.asker.source)));
+        let client = named.unwrap_or(ClientNet::from_source(self.asker.source));
+        let view = serving.view(client);
         let heading = view.resolve(sought, question.rtype, any, &mut writer);
         let end = writer.finish();
-        let (truncated, counts) = (writer.is_truncated(), writer.counts());
+        let (truncated, counts, ttl) = (writer.is_truncated(), writer.counts(), writer.greatest_ttl());
         if heading.rcode == Rcode::REFUSED {
             // No zone holds the name, so nothing was written.
-            return self.refuse(&not_served(serving, question), out);
+            return self.refuse(&not_served(serving, question), out).into();
         }
         self.write_header(heading, truncated, counts, out);
         // Negative answers and referrals are for everybody, whatever they say (RFC 7871 §7.4).
@@ -205,7 +232,15 @@ impl<'q> Reply<'q> {
             let network = serving.reach(client, question, any, dnssec, sought);
             opt.set_scope(network.map_or(0, Network::prefix));
         }
-        self.write_opt(heading.rcode, stale, end, out)
+        let told = Told {
+            client,
+            region: view.region(),
+            trail: heading.trail,
+            rtype: question.rtype,
+            ttl,
+            proven: self.proven,
+        };
+        Answered { length: self.write_opt(heading.rcode, stale, end, out), told: Some(told) }
     }
 
     fn answer_chaos(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
@@ -216,7 +251,7 @@ impl<'q> Reply<'q> {
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
         let end = chaos::write(&text, question.end, out);
         // NSD and Knot don't call this authoritative, BIND does; no client is known to care.
-        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false };
+        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false, trail: Trail::default() };
         self.write_header(heading, false, [1, 0, 0], out);
         self.write_opt(heading.rcode, None, end, out)
     }
@@ -225,7 +260,7 @@ impl<'q> Reply<'q> {
     fn refuse(&self, &Refusal(rcode, error): &Refusal, out: &mut [u8]) -> usize {
         let end = self.question_end.unwrap_or(HEADER);
         out[..end].copy_from_slice(&self.packet[..end]);
-        self.write_header(Heading { rcode, authoritative: false }, false, [0; 3], out);
+        self.write_header(Heading { rcode, authoritative: false, trail: Trail::default() }, false, [0; 3], out);
         let end = self.write_opt(rcode, error, end, out);
         match &self.tsig {
             Some(tsig) if rcode == NOTAUTH => self.write_tsig(tsig, end, out),

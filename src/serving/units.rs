@@ -34,8 +34,27 @@ impl fmt::Debug for UnitKey {
 pub struct Units {
     key: UnitKey,
     operators: Ranges,
+    names: Vec<String>,
     /// What each operator is known by: made of its name, so that it stays on its side when another one is added.
     marks: Vec<u64>,
+}
+
+/// Who changes sides together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit<'u> {
+    /// The resolvers of this operator.
+    Operator(&'u str),
+    /// The clients in this network.
+    Network(Network),
+}
+
+impl fmt::Display for Unit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unit::Operator(name) => write!(f, "the resolvers of {name}"),
+            Unit::Network(network) => write!(f, "{network}"),
+        }
+    }
 }
 
 impl Units {
@@ -57,12 +76,27 @@ impl Units {
     /// With the networks that operators of resolvers ask from; where they lie in one another, the longer prefix wins.
     pub fn new(key: UnitKey, operators: &[Region]) -> Units {
         let mark = |operator: &Region| SipHasher24::new_with_key(&key.0).hash(operator.name.as_bytes());
-        Units { key, operators: Ranges::of_sets(operators), marks: operators.iter().map(mark).collect() }
+        let names = operators.iter().map(|operator| operator.name.clone()).collect();
+        Units { key, operators: Ranges::of_sets(operators), names, marks: operators.iter().map(mark).collect() }
     }
 
     /// Whether a client's unit is among the share that has moved, in a move with this salt.
     pub fn has_moved(&self, client: ClientNet, salt: u64, share: Share) -> bool {
         self.position(client, salt) < u64::from(share.basis_points())
+    }
+
+    /// The share from which on a client's unit has moved, in basis points: 1 to 10,000.
+    pub fn moves_at(&self, client: ClientNet, salt: u64) -> u16 {
+        self.position(client, salt) as u16 + 1
+    }
+
+    /// Who changes sides together with a client.
+    pub fn unit_of(&self, client: ClientNet) -> Unit<'_> {
+        let operator = usize::from(self.operators.find(client.0.address()));
+        match operator.checked_sub(1).and_then(|at| self.names.get(at)) {
+            Some(name) => Unit::Operator(name),
+            None => Unit::Network(unit_network(client)),
+        }
     }
 
     /// Where a client's unit stands in a move with this salt, in basis points below 10,000: it goes over when the share

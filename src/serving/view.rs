@@ -23,6 +23,8 @@ pub struct View<'s> {
 enum Pick<'s> {
     /// The one that this client gets.
     Client(ClientNet),
+    /// This one in this zone, and in all others the one that everybody is at.
+    Site(&'s ZoneServing, SiteId),
     /// The one at a side of the region's move: in this zone, and in all others.
     Sides(&'s ZoneServing, [Side; 2]),
     /// The one of this number among those in use, or the last one.
@@ -33,6 +35,7 @@ enum Pick<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct Place<'s> {
     pub(super) zone: &'s ZoneServing,
+    pub(super) site: SiteId,
     pub(super) snapshot: &'s Snapshot,
 }
 
@@ -45,6 +48,11 @@ impl Serving {
     /// What clients of a region are answered from that are at these sides of its moves: in `zone`, and in all others.
     pub fn view_at<'s>(&'s self, region: RegionId, zone: &'s ZoneServing, sides: [Side; 2]) -> View<'s> {
         View { serving: self, region, pick: Pick::Sides(zone, sides) }
+    }
+
+    /// A zone answered from one of its sites, whoever is answered from there.
+    pub fn view_of_site<'s>(&'s self, zone: &'s ZoneServing, site: SiteId) -> View<'s> {
+        View { serving: self, region: RegionId::default(), pick: Pick::Site(zone, site) }
     }
 
     /// Each zone answered from the site of this number among those in use, or from the last one.
@@ -72,6 +80,11 @@ impl<'s> View<'s> {
         self.serving.directory.find(&self.serving.zones, &sought, 0)?.common_content()
     }
 
+    /// The region that the client is in.
+    pub(super) fn region(self) -> RegionId {
+        self.region
+    }
+
     /// The key of the hash over names.
     pub fn key(self) -> HashKey {
         self.serving.key
@@ -86,8 +99,8 @@ impl<'s> View<'s> {
     pub(super) fn site(self, zone: &ZoneServing) -> SiteId {
         // As a rule a zone is answered from one site, and nothing more has to be looked at.
         match zone.only_site() {
-            Some(site) => site,
-            None => self.own_site(zone),
+            Some(site) if !matches!(self.pick, Pick::Site(..)) => site,
+            _ => self.own_site(zone),
         }
     }
 
@@ -99,6 +112,8 @@ impl<'s> View<'s> {
                 Some(moving) if self.serving.units.has_moved(client, moving.salt, moving.share) => moving.to,
                 _ => routing.site_at(self.region, Side::Base),
             },
+            Pick::Site(own, site) if std::ptr::eq(own, zone) => site,
+            Pick::Site(..) => routing.site_at(self.region, Side::Base),
             Pick::Sides(own, sides) => {
                 let side = sides[usize::from(!std::ptr::eq(own, zone))];
                 routing.site_at(self.region, side)
@@ -119,9 +134,9 @@ impl<'s> View<'s> {
             zone = find(1).unwrap_or(zone);
         }
         let site = match zone.only_site() {
-            Some(site) => site,
-            None => zone.common_site(sought, rtype).unwrap_or_else(|| self.own_site(zone)),
+            Some(site) if !matches!(self.pick, Pick::Site(..)) => site,
+            _ => zone.common_site(sought, rtype).unwrap_or_else(|| self.own_site(zone)),
         };
-        Some(Place { zone, snapshot: zone.snapshot(site) })
+        Some(Place { zone, site, snapshot: zone.snapshot(site) })
     }
 }

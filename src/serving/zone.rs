@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::content::{Content, SiteContent, SiteId};
 use super::routing::Routing;
+use super::told::Edition;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
 use crate::serial::Serial;
@@ -28,6 +29,8 @@ pub struct ZoneServing {
     /// What is told of its apex and its name servers, where clients are answered from several sites.
     apex: Option<Apex>,
     lowered: Option<Arc<Lowered>>,
+    /// By [`SiteId`]; of a zone that was never served, none.
+    editions: Vec<Edition>,
 }
 
 /// What is told to everybody alike: caches ask for it from anywhere, and find the zone by it.
@@ -42,6 +45,8 @@ struct Apex {
 /// What is told to be kept for less long than it says.
 #[derive(Debug)]
 struct Lowered {
+    /// The site whose SOA record denials are told with.
+    apex: SiteId,
     /// Between which sites, and the most that is told.
     between: Vec<(SiteId, SiteId, Ttl)>,
     capped: Capped,
@@ -55,12 +60,50 @@ impl ZoneServing {
         let apex = (in_use.len() > 1).then(|| Apex::of(&content, &routing, &in_use));
         let between = routing.lowered();
         let known = last.filter(|last| Arc::ptr_eq(&last.content, &content)).and_then(|last| last.lowered.as_ref());
-        let lowered = match known.filter(|known| known.between == between) {
+        let apex_site = routing.apex_site();
+        let lowered = match known.filter(|known| known.between == between && known.apex == apex_site) {
             _ if between.is_empty() => None,
             Some(known) => Some(Arc::clone(known)),
-            None => Some(Arc::new(Lowered::of(&content, between))),
+            None => Some(Arc::new(Lowered::of(&content, between, apex_site))),
         };
-        ZoneServing { content, routing, serial, in_use, apex, lowered }
+        ZoneServing { content, routing, serial, in_use, apex, lowered, editions: Vec::new() }
+    }
+
+    /// Numbers what is answered at each site: as before where that is the same.
+    pub(super) fn number_editions(&mut self, before: Option<&ZoneServing>, last: &mut Edition) {
+        let lowered = |zone: &ZoneServing| zone.lowered.as_ref().map(Arc::as_ptr);
+        let before = before.filter(|before| lowered(before) == lowered(self));
+        let editions = self.content.sites.iter().map(|site| {
+            let same = |before: &ZoneServing| {
+                let at = before
+                    .content
+                    .sites
+                    .iter()
+                    .position(|former| former.name == site.name && Arc::ptr_eq(&former.snapshot, &site.snapshot))?;
+                before.editions.get(at).copied()
+            };
+            before.and_then(same).unwrap_or_else(|| {
+                *last = last.next();
+                *last
+            })
+        });
+        self.editions = editions.collect();
+    }
+
+    /// The name of this hash under the key of the serving, if it exists at a site.
+    pub fn name_under(&self, hash: u64) -> Option<Name> {
+        let mut sites = self.content.sites.iter();
+        sites.find_map(|site| Some(NameRef::trusted(site.snapshot.node_named(hash)?.name()).to_name()))
+    }
+
+    /// The editions of what is answered at each site.
+    pub fn editions(&self) -> &[Edition] {
+        &self.editions
+    }
+
+    /// The edition of what is answered at a site.
+    pub fn edition(&self, site: SiteId) -> Edition {
+        self.editions.get(usize::from(site.0)).copied().unwrap_or_default()
     }
 
     /// The sites that some client is answered from, each once, in order of their number.
@@ -76,7 +119,7 @@ impl ZoneServing {
     /// The site that `sought` and `rtype` are answered from whoever asks, if they are.
     ///
     /// A question for all types (ANY, RRSIG) is none of these: it is answered from the client's own site.
-    pub(super) fn common_site(&self, sought: &Sought, rtype: RrType) -> Option<SiteId> {
+    pub(crate) fn common_site(&self, sought: &Sought, rtype: RrType) -> Option<SiteId> {
         let apex = self.apex.as_ref()?;
         let is_common = match rtype {
             RrType::SOA | RrType::NS | RrType::DNSKEY | RrType::CDS | RrType::CDNSKEY => {
@@ -123,6 +166,11 @@ impl ZoneServing {
         Scope { origin_len: self.content.origin.as_ref().len(), serial, capped }
     }
 
+    /// Which RRsets are told to be kept for less long than they say, while the zone moves.
+    pub fn capped(&self) -> Option<&Capped> {
+        self.lowered.as_ref().map(|lowered| &lowered.capped)
+    }
+
     /// Between which sites RRsets that differ are told to be kept for less long than they say, and for how long at most.
     pub fn lowered(&self) -> &[(SiteId, SiteId, Ttl)] {
         self.lowered.as_ref().map_or(&[], |lowered| &lowered.between)
@@ -146,7 +194,7 @@ impl Apex {
 }
 
 impl Lowered {
-    fn of(content: &Content, between: Vec<(SiteId, SiteId, Ttl)>) -> Lowered {
+    fn of(content: &Content, between: Vec<(SiteId, SiteId, Ttl)>, apex: SiteId) -> Lowered {
         let end = |site: SiteId| -> End<'_> {
             let SiteContent { zone, snapshot, .. } = content.site(site);
             End { zone, snapshot }
@@ -154,7 +202,8 @@ impl Lowered {
         let mut capped = Capped::default();
         for &(one, other, ttl) in &between {
             capped.lower_between([end(one), end(other)], ttl);
+            capped.lower_denials(end(apex), ttl);
         }
-        Lowered { between, capped }
+        Lowered { apex, between, capped }
     }
 }

@@ -1,7 +1,7 @@
 //! The first looks at memory that a lookup would wait for, to be taken for many names at once.
 
 use super::emit::target_of;
-use super::node::Flags;
+use super::node::{Flags, Node};
 use super::sought::Sought;
 use super::{OVER, Snapshot};
 use crate::name::{MAX_NAME, NameRef};
@@ -23,6 +23,14 @@ impl Snapshot {
     pub(crate) fn node_under(&self, hash: u64) -> Option<u32> {
         let over = self.over.as_ref().and_then(|over| over.table.find(hash, |_| true));
         over.map(|at| at | OVER).or_else(|| self.base.table.find(hash, |_| true))
+    }
+
+    /// The node whose name has this hash.
+    pub(crate) fn node_named(&self, hash: u64) -> Option<Node<'_>> {
+        let has = |at: u32| self.shape.key.of(NameRef::trusted(self.node_at(at).name())) == hash;
+        let over = self.over.as_ref().and_then(|over| over.table.find(hash, |at| has(at | OVER)));
+        let at = over.map(|at| at | OVER).or_else(|| self.base.table.find(hash, has))?;
+        Some(self.node_at(at)).filter(|node| !node.flags().has(Flags::GONE))
     }
 
     /// What the lookup of a name goes on with after `node`, which stands `skip` labels above it: the hash of the target

@@ -83,10 +83,21 @@ impl Capped {
         }
     }
 
+    /// Lowers denials that are told with the SOA record of this site.
+    pub fn lower_denials(&mut self, end: End<'_>, ttl: Ttl) {
+        self.snapshots.push(Arc::clone(end.snapshot));
+        self.lower(end.snapshot.negative_soa(), ttl);
+    }
+
     /// The TTL of an RRset: its own, or less.
     pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
         let cap = self.all.or_else(|| self.sets.get(&set.place()).copied());
         cap.map_or(set.ttl(), |cap| set.ttl().min(cap))
+    }
+
+    /// Whether an RRset is one of those.
+    pub fn lowers(&self, set: WireSet<'_>) -> bool {
+        self.all.is_some() || self.sets.contains_key(&set.place())
     }
 
     fn lower(&mut self, set: WireSet<'_>, ttl: Ttl) {

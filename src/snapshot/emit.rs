@@ -26,6 +26,8 @@ pub struct Writer<'o, 's> {
     at: usize,
     limit: usize,
     counts: [u16; 3],
+    /// The greatest TTL in the answer and the authority section.
+    greatest: Ttl,
     truncated: bool,
     dnssec: bool,
     /// Where the name that is sought stands.
@@ -66,6 +68,7 @@ impl<'o, 's> Writer<'o, 's> {
             at,
             limit,
             counts: [0; 3],
+            greatest: Ttl::ZERO,
             truncated: false,
             dnssec,
             sought_at: HEADER,
@@ -93,6 +96,12 @@ impl<'o, 's> Writer<'o, 's> {
     /// How many records stand in the answer, the authority and the additional section.
     pub fn counts(&self) -> [u16; 3] {
         self.counts
+    }
+
+    /// The greatest TTL in the answer and the authority section: how long anything of it may be kept. What comes along
+    /// in the additional section is not counted, except addresses that a referral needs.
+    pub fn greatest_ttl(&self) -> Ttl {
+        self.greatest
     }
 
     /// A pointer to the place `octets` behind the start of the name at `at`, itself compressed perhaps.
@@ -243,6 +252,9 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             };
         };
         let (start, ttl) = (self.at, self.scope.ttl_of(set));
+        if section != (Section::Additional { required: false }) {
+            self.greatest = self.greatest.max(ttl);
+        }
         self.copy_records(set.body(), owner, ttl);
         for at in set.pointers() {
             self.out[start + at..start + at + 2].copy_from_slice(&origin);

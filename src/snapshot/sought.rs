@@ -33,8 +33,13 @@ impl HashKey {
         self.fold(hash, u64::from_le_bytes(last))
     }
 
+    /// The hash of the wildcard right below a name, from that of the name.
+    pub(crate) fn of_wildcard(self, encloser: u64) -> u64 {
+        self.extend(encloser, b"\x01*")
+    }
+
     /// The hash of a whole name in lower case.
-    pub(super) fn of(self, name: NameRef<'_>) -> u64 {
+    pub(crate) fn of(self, name: NameRef<'_>) -> u64 {
         let wire = name.as_wire();
         let (mut starts, mut count, mut at) = ([0u8; 128], 0, 0);
         while wire[at] != 0 {

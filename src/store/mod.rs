@@ -7,9 +7,11 @@
 pub mod audit;
 mod beginning;
 mod error;
+mod exposures;
 pub mod files;
 pub mod journal;
 mod open;
+pub mod resolvers;
 mod schema;
 pub mod secret;
 pub mod stamps;

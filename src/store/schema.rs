@@ -100,6 +100,28 @@ const STEPS: &[&str] = &[
     -- A state that was written to before is no first start.
     INSERT INTO fact (name, value) SELECT 'beginning', 'older' WHERE EXISTS (SELECT 1 FROM journal);
 ",
+    "
+    -- Who was told what, by a server that ended in order: points under -1, else parts of the table of networks.
+    CREATE TABLE exposure (
+        part    INTEGER NOT NULL PRIMARY KEY,
+        octets  BLOB NOT NULL
+    ) STRICT;
+",
+    "
+    -- What was last found of each resolver, and how much it was asked.
+    CREATE TABLE resolver (
+        name      TEXT NOT NULL PRIMARY KEY,
+        at        INTEGER NOT NULL,
+        expires   INTEGER NOT NULL,
+        findings  TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE asked (
+        day        INTEGER NOT NULL,  -- since 1970
+        resolver   TEXT NOT NULL,
+        questions  INTEGER NOT NULL,
+        PRIMARY KEY (day, resolver)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Sees that the database is whole and ours, sets how it is written, and brings its tables up to date.
@@ -125,6 +147,8 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // Who was told what is personal data: what is deleted is gone.
+    connection.pragma_update(None, "secure_delete", true)?;
     for (version, step) in STEPS.iter().enumerate().skip(found.max(0) as usize) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(step)?;

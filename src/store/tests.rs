@@ -100,7 +100,9 @@ fn an_older_state_is_migrated_and_has_begun_if_it_was_written_to() {
         let dir = tempfile::tempdir().unwrap();
         drop(Store::open(Some(dir.path())).unwrap());
         let older = Connection::open(dir.path().join(super::open::DATABASE)).unwrap();
-        older.execute_batch("DROP TABLE fact; PRAGMA user_version = 1").unwrap();
+        let later =
+            "DROP TABLE fact; DROP TABLE exposure; DROP TABLE resolver; DROP TABLE asked; PRAGMA user_version = 1";
+        older.execute_batch(later).unwrap();
         if written {
             older
                 .execute_batch("INSERT INTO journal VALUES (1, 'public', 5, NULL, 'ann', 'why', '{}', '{}', '[]', 1)")

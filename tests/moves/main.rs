@@ -5,8 +5,10 @@
 mod support;
 
 mod approval;
+mod bounds;
 mod crash;
 mod disk;
+mod drain;
 mod edits;
 mod follow;
 mod lost;
@@ -16,15 +18,14 @@ mod retain;
 mod steer;
 mod writers;
 
-use std::hash::{BuildHasher as _, RandomState};
-use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use understudy::rr::RrType;
 
-use support::daemon::{Daemon, Home};
+use support::daemon::{Daemon, Home, free_port};
 
 /// Long enough for any machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,17 +59,6 @@ note IN TXT one
 /// What differs at a site: the first octet of each address tells which.
 pub(crate) fn site(octet: u8, more: &str) -> String {
     format!("$TTL 60\n@ IN A {octet}.0.2.10\nwww IN A {octet}.0.2.1\n{more}")
-}
-
-/// A port that is free, and that the system gives to nobody by itself while a daemon is down between two starts.
-pub(crate) fn free_port() -> u16 {
-    // Tests that begin at the same moment are not to pick the same one.
-    let first = RandomState::new().hash_one(std::process::id());
-    let ports = (0..10_000).map(|n| 12_000 + (first.wrapping_add(n * 7) % 20_000) as u16);
-    let is_free = |port: &u16| {
-        UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_ok() && TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()
-    };
-    ports.into_iter().find(is_free).unwrap()
 }
 
 /// A zone with three sites, whose only name server is the daemon itself. Europe is the upper half of 127.0.0.0/8.
@@ -138,6 +128,16 @@ pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Waits until nothing can be held of what may have been told before the start.
+pub(crate) fn until_known(home: &Home, ttl: i64) {
+    let blind = home.expect(0, "explain 127.0.0.1 www.a.example")["blind_until"].as_i64().unwrap();
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    wait_for("the end of what is not known", || {
+        let left = blind + ttl * 1000 + 1500 - now();
+        if left < 0 { Ok(()) } else { Err(format!("{left} ms")) }
+    });
 }
 
 /// The moves under way, as `status` has them.

@@ -121,6 +121,7 @@ fn a_dry_run_changes_nothing() {
     assert!(names.iter().zip(&expected).all(|(a, b)| *a.0 == b.0.as_str() && *a.1 == b.1.as_str()), "{would:#}");
     assert_eq!(would["diff"][1]["before"][0], "60 IN A 192.0.2.10");
     assert_eq!(would["diff"][1]["after"][0], "60 IN A 198.0.2.10");
+    assert!(would["forecast"]["phases"][0]["phase"] == "checking", "{would:#}");
     // The serial that would be published.
     assert!(would["diff"][0]["after"][0].as_str().unwrap().contains(" 101 "), "{would:#}");
     home.expect(0, "failover a.example --to knams --dry-run");

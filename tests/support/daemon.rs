@@ -1,8 +1,9 @@
 //! The program as operators run it: a directory with a configuration and zones, `understudy serve` on it, commands
 //! beside it, and questions over the network.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -276,4 +277,15 @@ pub fn may_mount() -> Option<Vec<&'static str>> {
         let mounted = Command::new("unshare").args(args).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
         mounted.is_ok_and(|output| output.status.success())
     })
+}
+
+/// A port that is free, and that the system gives to nobody by itself while a daemon is down between two starts.
+pub fn free_port() -> u16 {
+    // Tests that begin at the same moment are not to pick the same one.
+    let first = RandomState::new().hash_one(std::process::id());
+    let ports = (0..10_000).map(|n| 12_000 + (first.wrapping_add(n * 7) % 20_000) as u16);
+    let is_free = |port: &u16| {
+        UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_ok() && TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()
+    };
+    ports.into_iter().find(is_free).unwrap()
 }

@@ -22,6 +22,25 @@ pub struct Anchor {
     pub ds: String,
 }
 
+/// How a resolver is started.
+pub struct Start<'a> {
+    pub name: &'static str,
+    pub program: &'a str,
+    /// What its configuration is called.
+    pub file: &'a str,
+    /// Its arguments, where its directory is known.
+    pub args: &'a dyn Fn(&Path) -> Vec<String>,
+    /// Where it answers, on port 53.
+    pub address: Ipv4Addr,
+    /// What it is asked for until it answers.
+    pub ready: &'a Name,
+}
+
+/// A file in a directory, as an argument.
+pub fn path_in(dir: &Path, file: &str) -> String {
+    dir.join(file).display().to_string()
+}
+
 /// A running resolver. It is killed, by its own process handle, when this is dropped.
 pub struct Resolver {
     pub name: &'static str,
@@ -108,28 +127,35 @@ impl Resolver {
         address: Ipv4Addr,
         config: impl FnOnce(&Path) -> String,
     ) -> Resolver {
+        let root = Name::root();
+        let args = |dir: &Path| args.iter().map(|arg| arg.to_string()).chain([path_in(dir, "conf")]).collect();
+        Resolver::start_with(Start { name, program, file: "conf", args: &args, address, ready: &root }, config)
+    }
+
+    /// Starts a resolver and waits until it says something to a question for `ready`.
+    pub fn start_with(start: Start<'_>, config: impl FnOnce(&Path) -> String) -> Resolver {
+        let Start { name, program, file, args, address, ready } = start;
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("conf");
-        fs::write(&path, config(dir.path())).unwrap();
+        fs::write(dir.path().join(file), config(dir.path())).unwrap();
         let program = unconfined(&find(program), dir.path());
         let log = fs::File::create(dir.path().join("log")).unwrap();
         let mut command = Command::new(&program);
-        command.args(args).arg(&path).current_dir(dir.path()).stdin(Stdio::null());
+        command.args(args(dir.path())).current_dir(dir.path()).stdin(Stdio::null());
         let child = command
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("{name} ({}): {error}; ./scripts/test installs it", program.display()));
         let mut resolver = Resolver { name, address: SocketAddr::new(IpAddr::V4(address), 53), child, dir };
-        resolver.wait();
+        resolver.wait(ready);
         resolver
     }
 
-    fn wait(&mut self) {
+    fn wait(&mut self, ready: &Name) {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let deadline = Instant::now() + START_DEADLINE;
-        let query = message::query(1, Name::absolute(".").unwrap().as_ref(), RrType::SOA, true, None);
+        let query = message::query(1, ready.as_ref(), RrType::SOA, true, None);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("{} ended at its start ({status}):\n{}", self.name, self.log());

@@ -2,12 +2,17 @@
 //! where names allow.
 
 pub(super) mod check;
+pub(super) mod curve;
 pub(super) mod dig;
+mod drain;
 mod finding;
 mod moves;
+pub(super) mod probe;
 mod reload;
 pub(super) mod run;
+mod simulate;
 mod status;
+mod told;
 
 use crate::cli::Exit;
 use crate::count::counted;

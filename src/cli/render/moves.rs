@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::curve::Canvas;
 use super::{Report, counted, finding};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::RecordDiff;
-use crate::control::api::moves::{MoveOutcome, MoveReport};
+use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport};
 
 impl Report for MoveReport {
     fn text(&self) -> String {
@@ -28,6 +29,7 @@ impl Report for MoveReport {
             text +=
                 &finding::text(finding, |finding| format!("--override {}@{}", finding.gate, finding.digest.short()));
         }
+        text += &self.foreseen();
         text += &self.end();
         self.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
         text
@@ -53,7 +55,38 @@ impl MoveReport {
         }
         if !self.moves.is_empty() && self.steps.len() > 1 {
             let _ = writeln!(text, "        by steps: {}", self.steps.join(", "));
+            for step in &self.weighed {
+                let great =
+                    if step.great.is_empty() { String::new() } else { format!("; whole: {}", step.great.join(", ")) };
+                let _ = writeln!(
+                    text,
+                    "            {} wanted: {} of the units, which asked {} of late{great}",
+                    step.wanted, step.units, step.measured
+                );
+            }
         }
+        text
+    }
+
+    /// The timeline of a dry run, how caches drain, and what to do where it goes otherwise.
+    fn foreseen(&self) -> String {
+        let Some(forecast) = &self.forecast else { return String::new() };
+        let (zone, to) = (dotless(self.zone.as_ref()), &self.to);
+        let mut text =
+            format!("\nWhat would come, if nothing holds it up:\n{}", forecast.drawn(Canvas::of_environment()));
+        let before = if self.steps.len() > 1 || self.kind == MoveKind::Switchover {
+            format!("understudy abort {zone}; when all have moved, understudy rollback {zone}")
+        } else {
+            format!("understudy rollback {zone}")
+        };
+        let _ = writeln!(
+            text,
+            "\nWhat could go wrong, how it shows, and what to type:\n  \
+             {to} cannot take its users, or fails: its checks say so and the run is held; {before}\n  \
+             another name server lags: the wait goes on, and understudy status names it; have it transfer the zone\n  \
+             caches keep old answers for too long: understudy drain {zone}; keep the old site up until it is over\n  \
+             something looks wrong: understudy hold {zone}, then resume or the way back"
+        );
         text
     }
 
@@ -85,6 +118,12 @@ impl MoveReport {
                         "Caches may hold the old answers until {}; run {run} goes on until then and sees whether {to} \
                          proves itself: understudy follow {zone}",
                         until
+                    );
+                }
+                if let Some(share) = &self.old_share {
+                    let _ = writeln!(
+                        text,
+                        "Those who may hold one asked {share} of what was asked of late: understudy drain {zone}"
                     );
                 }
                 text

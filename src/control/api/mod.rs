@@ -1,7 +1,10 @@
 //! What is said over the control socket. The same types are what `--json` prints: fields are added, never renamed or
 //! removed, within a version of the paths (`/v1/…`).
 
+pub mod drain;
 pub mod moves;
+pub mod probe;
+pub mod told;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,10 +17,13 @@ use crate::evidence::Verdict;
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::time::Timestamp;
+use drain::{DrainReport, DrainRequest};
 use moves::{
     HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
     SteerReport, SteerRequest,
 };
+use probe::{CalibrateRequest, CalibrationReport, LookReport, LookRequest, ProfilesReport, ProfilesRequest};
+use told::{ExplainReport, ExplainRequest, TopReport, TopRequest};
 
 /// What an operator asks of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +42,26 @@ pub enum Request {
     Run(RunRequest),
     /// What was done (`POST /v1/history`).
     History(HistoryRequest),
+    /// Which answer a client gets, and why (`POST /v1/explain`).
+    Explain(ExplainRequest),
+    /// What caches may still hold, and how that drains (`POST /v1/drain`).
+    Drain(DrainRequest),
+    /// What is asked most, and by whom (`POST /v1/top`).
+    Top(TopRequest),
     /// Go on although it is not known what a lost state directory knew (`POST /v1/state/accept`).
     AcceptState(AcceptRequest),
+    /// Measure resolvers (`POST /v1/probe/calibrate`).
+    Calibrate(CalibrateRequest),
+    /// How measuring them stands (`GET /v1/probe/calibration`).
+    Calibration,
+    /// What is known of resolvers (`POST /v1/probe/profiles`).
+    Profiles(ProfilesRequest),
+    /// Ask resolvers for a name that our zone has (`POST /v1/probe/look`).
+    Look(LookRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Response {
     /// How things stand.
     Status(StatusReport),
@@ -55,6 +75,18 @@ pub enum Response {
     Run(RunReport),
     /// What was done.
     History(HistoryReport),
+    /// Which answer a client gets, and why.
+    Explain(Box<ExplainReport>),
+    /// What caches may still hold, and how that drains.
+    Drain(Box<DrainReport>),
+    /// What is asked most, and by whom.
+    Top(Box<TopReport>),
+    /// How measuring resolvers stands.
+    Calibration(Box<CalibrationReport>),
+    /// What is known of resolvers.
+    Profiles(Box<ProfilesReport>),
+    /// What resolvers give for a name.
+    Look(Box<LookReport>),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.

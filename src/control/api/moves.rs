@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::drain::ForecastReport;
 use super::{Finding, Override, RecordDiff, Route};
 use crate::digest::Digest;
 use crate::name::Name;
@@ -65,7 +66,7 @@ pub struct MoveRequest {
 }
 
 /// What a move did so far, or would do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoveReport {
     /// What sort of move.
     pub kind: MoveKind,
@@ -89,12 +90,23 @@ pub struct MoveReport {
     /// The shares of the clients that it goes by, the whole last.
     #[serde(default)]
     pub steps: Vec<String>,
+    /// The same by what was asked of late; empty if too little is known of that.
+    #[serde(default)]
+    pub weighed: Vec<WeighedStep>,
     /// The greatest TTL, in seconds, that what moves is answered with now.
     #[serde(default)]
     pub old_ttl: u32,
     /// Until when caches that obey TTLs may hold what was answered before; none where nothing was published.
     #[serde(default)]
     pub old_until: Option<Timestamp>,
+    /// How much of what its regions asked of late was asked by those who may hold an answer now, such as
+    /// `38.5%`; none if that is not known.
+    #[serde(default)]
+    pub old_share: Option<String>,
+    /// What a dry run foresees: the timeline, and how caches drain; none if nothing would change, or it is not noted who is
+    /// told what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<ForecastReport>,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -279,6 +291,19 @@ pub struct RunEvent {
     pub text: String,
 }
 
+/// A step by what was asked of late: great resolvers count as much as they ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeighedStep {
+    /// The share of what is asked that is wanted.
+    pub wanted: String,
+    /// The share of units that comes closest to it.
+    pub units: String,
+    /// The share of what was asked of late that these asked.
+    pub measured: String,
+    /// Units that move whole with this step, and the share that each asked.
+    pub great: Vec<String>,
+}
+
 /// How a move stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveStatus {
@@ -299,6 +324,9 @@ pub struct MoveStatus {
     pub back: bool,
     /// When it goes on by itself; none where it waits for something else.
     pub until: Option<Timestamp>,
+    /// What that rests on, where it waits for old answers to run out.
+    #[serde(default)]
+    pub basis: Option<String>,
     /// Why it is held; none if it is not.
     pub held: Option<String>,
     /// Since when it has been in this phase.

@@ -127,7 +127,7 @@ impl Turn {
             return;
         }
         match moving.phase {
-            Phase::Lowering { clock: Clock::Until(until) } | Phase::Shifting { clock: Clock::Until(until) }
+            Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Shifting { clock: Clock::Until(until) }
                 if until <= now && moving.confirmed =>
             {
                 self.shift(id);
@@ -136,7 +136,7 @@ impl Turn {
                 Direction::Forward => self.enter(id, Phase::Baking { observed: Duration::ZERO, since: None }),
                 Direction::Back => self.end(id, Outcome::Reversed),
             },
-            Phase::Draining { .. } if moving.drain_overdue_at() <= now => {
+            Phase::Draining { .. } | Phase::Lowering { .. } if moving.drain_overdue_at() <= now => {
                 self.hold(id, Why::DrainOverdue);
             }
             Phase::Baking { observed, since: Some(since) }

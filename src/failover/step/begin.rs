@@ -7,7 +7,9 @@ use crate::failover::actor::Actor;
 use crate::failover::effect::{Effect, EffectId};
 use crate::failover::event::{Judgement, Target};
 use crate::failover::health::Health;
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Moving, Origin, Outcome, Phase, PhaseKind};
+use crate::failover::moves::{
+    Clock, Direction, Move, MoveId, Moving, Origin, Outcome, Phase, PhaseKind, by_the_journal,
+};
 use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::plan::{Kind, Plan};
 use crate::failover::policy::Policy;
@@ -206,7 +208,7 @@ impl Turn {
         match moving.plan.kind {
             // Low TTLs would only make the way back longer: caches let go of the old answers no sooner for it.
             Kind::Failover | Kind::Rollback => self.shift(id),
-            Kind::Switchover => self.enter(id, Phase::Lowering { clock: Clock::Publishing }),
+            Kind::Switchover => self.enter(id, Phase::Lowering { clock: Clock::Publishing, basis: by_the_journal() }),
         }
     }
 

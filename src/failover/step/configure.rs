@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Turn, idle, short};
 use crate::failover::health::SiteHealth;
-use crate::failover::moves::{Move, MoveId, Outcome, Phase, Why};
+use crate::failover::moves::{Clock, Move, MoveId, Outcome, Phase, Why};
 use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::policy::Policy;
 use crate::failover::refusal::Refusal;
@@ -74,10 +74,12 @@ impl Turn {
 
     pub(super) fn drain_bound(&mut self, id: MoveId, until: Timestamp, basis: &str) -> Result<(), Refusal> {
         let moving = self.state.moves.get_mut(&id).ok_or(Refusal::NoMove)?;
-        if !matches!(moving.phase, Phase::Draining { .. }) {
-            return Err(idle(&format!("{id} is {}: no old answers are waited for", moving.phase.kind())));
-        }
-        moving.phase = Phase::Draining { until, basis: short(basis) };
+        let basis = short(basis);
+        moving.phase = match moving.phase {
+            Phase::Draining { .. } => Phase::Draining { until, basis },
+            Phase::Lowering { clock: Clock::Until(_), .. } => Phase::Lowering { clock: Clock::Until(until), basis },
+            _ => return Err(idle(&format!("{id} is {}: no old answers are waited for", moving.phase.kind()))),
+        };
         Ok(())
     }
 

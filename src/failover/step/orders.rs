@@ -48,11 +48,11 @@ impl Turn {
             }
             _ => {}
         }
-        match hold.why {
-            Why::NotConfirmed { .. } => self.confirm_again(),
-            Why::Failing { .. } => self.publish_now(),
-            _ => {}
+        if matches!(hold.why, Why::Failing { .. }) {
+            self.publish_now();
         }
+        // What it was held for last may have come after that nothing was confirmed.
+        self.confirm_again();
         self.rejudge(id);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::{Turn, short, short_all};
 use crate::failover::alert;
 use crate::failover::effect::{Effect, EffectId, Pending};
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Outcome, Phase, PhaseKind, Why};
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Outcome, Phase, PhaseKind, Why, by_the_journal};
 use crate::failover::names::Frozen;
 use crate::failover::refusal::Refusal;
 use crate::share::Share;
@@ -57,12 +57,14 @@ impl Turn {
                 self.state.ttls.edit().note(region, moving.given, now);
             }
         }
-        let lowered = now.after(moving.given.duration());
-        let until = if moving.given > low { lowered } else { now };
+        // Old answers of edits and of earlier moves count as well.
+        let held = self.state.ttls.until_all(moving.base.keys()).filter(|held| *held > now).unwrap_or(now);
         moving.given = moving.given.min(low);
         moving.confirmed &= !is_new;
         match moving.phase.kind() {
-            PhaseKind::Lowering => moving.phase = Phase::Lowering { clock: Clock::Until(until) },
+            PhaseKind::Lowering => {
+                moving.phase = Phase::Lowering { clock: Clock::Until(held), basis: by_the_journal() };
+            }
             PhaseKind::Shifting => {
                 moving.published = moving.share;
                 if moving.base.values().any(|origin| origin.split.is_some()) {
@@ -83,8 +85,7 @@ impl Turn {
     fn drain(&mut self, id: MoveId) {
         let Some(moving) = self.state.moves.get(&id) else { return };
         let held = self.state.old_ttl_until(moving.base.keys(), self.now);
-        let basis = "the greatest TTL that old answers were given with".into();
-        self.enter(id, Phase::Draining { until: held.unwrap_or(self.now), basis });
+        self.enter(id, Phase::Draining { until: held.unwrap_or(self.now), basis: by_the_journal() });
     }
 
     pub(super) fn publish_refused(&mut self, effect: EffectId, findings: &[String]) -> Result<(), Refusal> {

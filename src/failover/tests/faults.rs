@@ -257,7 +257,13 @@ fn recover(play: &mut Play) {
         if waiting.into_iter().all(|moving| moving.hold.is_some()) {
             return;
         }
-        let deadline = play.state.deadline().expect("a move that is not on hold has something to wait for");
+        let deadline = play.state.deadline();
+        let deadline = deadline.unwrap_or_else(|| {
+            panic!(
+                "a move that is not on hold has something to wait for: {:?} {:?}",
+                play.state.moves, play.state.pending
+            )
+        });
         standing = if deadline > play.state.last { 0 } else { standing + 1 };
         assert!(standing < 20, "it is due all the time and nothing happens: {:?}", play.state);
         play.now = play.now.max(deadline);

@@ -12,13 +12,13 @@ use crate::share::Share;
 
 /// The routing that a view means. A region that the view does not know is answered like everybody else; a site that the
 /// content does not have counts as its first one.
-pub(super) fn routing_of(state: &State, view: &View, content: &Content, regions: &Regions) -> Routing {
+pub fn routing_of(state: &State, view: &View, content: &Content, regions: &Regions) -> Routing {
     let moved = regions.iter().map(|(_, name)| state.moved.get(name).copied().unwrap_or(0)).collect();
     from_view(view, content, regions, moved, state.revision)
 }
 
 /// The routing that a view means, with the revisions at which its regions were moved.
-pub(super) fn from_view(view: &View, content: &Content, regions: &Regions, moved: Vec<u64>, revision: u64) -> Routing {
+pub fn from_view(view: &View, content: &Content, regions: &Regions, moved: Vec<u64>, revision: u64) -> Routing {
     let number = |site: &SiteName| content.site_named(site.as_str()).unwrap_or_default();
     let of_region = |name: &str| {
         let route = view.routes.get(name).or_else(|| view.routes.get(DEFAULT))?;
@@ -48,7 +48,7 @@ fn moving(route: &Route, cap: Option<&TtlCap>, number: impl Fn(&SiteName) -> Sit
 }
 
 /// What a zone is served as that no engine has anything to say about: each region from its site.
-pub(super) fn view_of(zone: &ZoneServing, regions: &Regions) -> View {
+pub fn view_of(zone: &ZoneServing, regions: &Regions) -> View {
     let routes = regions.iter().map(|(region, name)| {
         let site = &zone.content.site(zone.routing.site_at(region, Side::Base)).name;
         (RegionName::from(name), Route { site: SiteName::from(site.as_str()), moving: None })

@@ -1,0 +1,251 @@
+//! `simulate`: what a move would do, played through with simulated resolvers and clients. No server is asked.
+
+mod play;
+pub(super) mod report;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::control::api::Failure;
+use crate::drain::{Demand, Forecast, Holder, Outlook, Step, Told, forecast};
+use crate::profile::{Kind, Population};
+use crate::rr::RrType;
+use crate::share::Share;
+use crate::time::{Timestamp, Ttl};
+use crate::world::sim::crowd::Count;
+use crate::world::sim::population::Egress;
+use play::Scene;
+use report::SimulateReport;
+
+/// What is to be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WhatIf {
+    /// How many clients there are.
+    pub(super) clients: u32,
+    /// The TTL of what moves.
+    pub(super) ttl: Ttl,
+    /// The TTL of negative answers.
+    pub(super) negative_ttl: Ttl,
+    /// The shares that it moves by before the whole.
+    pub(super) steps: Vec<Share>,
+    /// How long it stays at each.
+    pub(super) wait: Duration,
+    /// A file with a population instead of the proposed one.
+    pub(super) population: Option<PathBuf>,
+    /// The share of clients behind resolvers that do not keep TTLs.
+    pub(super) violators: Option<Share>,
+    /// The share of clients whose applications keep answers themselves.
+    pub(super) applications: Option<Share>,
+    /// How long it is from one use of the name to a client's next.
+    pub(super) pause: Duration,
+    /// How many uses a second the target can carry.
+    pub(super) capacity: Option<u32>,
+    /// How many clients that it has not seen before the target can take in a second.
+    pub(super) arrivals: Option<u32>,
+    /// What everything that is drawn follows from.
+    pub(super) seed: u64,
+}
+
+/// When the first step is taken, in virtual time. Any time would do.
+const BEGIN: Timestamp = Timestamp(1_000_000_000_000);
+/// It is watched for no longer than this behind the last step, in seconds.
+const LONGEST: f64 = 6.0 * 3600.0;
+/// Spans that uses are counted in.
+const SPANS: usize = 240;
+
+/// Plays it through, and works it out beside that.
+pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
+    let population = population_of(what_if)?;
+    let steps = steps_of(what_if);
+    let (mixture, unlike) = play::mixture(&population, what_if);
+    let egresses = mixture.draw(what_if.clients, what_if.seed);
+    let mut courses = Vec::new();
+    for (kind, ttl) in [(Kind::Positive, what_if.ttl), (Kind::Negative, what_if.negative_ttl)] {
+        let failed = |why| Failure::new(why, "nothing was simulated", "report this as a fault");
+        let scene = Scene::new(what_if, &steps, mixture.minds, kind).map_err(failed)?;
+        let holders = holders(&population, &egresses, &scene.moves(&egresses), kind, ttl);
+        let bound = steps.last().map(|step| step.at.after(ttl.duration()));
+        let outlook = Outlook { holders: &holders, population: &population, steps: &steps, known_until: BEGIN, bound };
+        let forecast = forecast(&outlook);
+        let ends = spans(&forecast, &steps);
+        let counts = scene.counts(&egresses, &ends).map_err(failed)?;
+        courses.push(Course { kind, forecast, ends, counts });
+    }
+    Ok(report::of(what_if, &steps, egresses.len(), &courses, unlike))
+}
+
+/// One kind of old answer: as it is worked out, and as it was counted.
+struct Course {
+    kind: Kind,
+    forecast: Forecast,
+    /// The ends of the spans, in milliseconds behind the first step.
+    ends: Vec<i64>,
+    counts: Vec<Count>,
+}
+
+fn population_of(what_if: &WhatIf) -> Result<Population, Failure> {
+    let mut population = match &what_if.population {
+        None => Population::proposed(),
+        Some(path) => {
+            let failed = |why: String| {
+                let try_next = "write [[classes]] with name, weight and profile, as docs/simulate.md says";
+                Failure::new(format!("{}: {why}", path.display()), "nothing was simulated", try_next)
+            };
+            let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+            toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?
+        }
+    };
+    if let Some(share) = what_if.violators {
+        population = population.with_violators(part(share));
+    }
+    let kept = population
+        .applications
+        .get_or_insert_with(|| crate::profile::Applications { share: 0.0, ..crate::profile::Applications::default() });
+    kept.between_uses = what_if.pause;
+    if let Some(share) = what_if.applications {
+        kept.share = part(share);
+    }
+    Ok(population)
+}
+
+fn steps_of(what_if: &WhatIf) -> Vec<Step> {
+    let shares = what_if.steps.iter().copied().filter(|share| *share != Share::ALL).chain([Share::ALL]);
+    let mut at = BEGIN;
+    shares
+        .map(|share| {
+            let step = Step { at, share };
+            at = at.after(what_if.wait);
+            step
+        })
+        .collect()
+}
+
+fn part(share: Share) -> f64 {
+    f64::from(share.basis_points()) / f64::from(Share::ALL.basis_points())
+}
+
+/// What the closed form knows of resolvers: how many clients each has, how many caches, and when it changes sides. What it
+/// does with answers is a matter of the population.
+fn holders(
+    population: &Population,
+    egresses: &[Egress],
+    moves: &[Option<Timestamp>],
+    kind: Kind,
+    ttl: Ttl,
+) -> Vec<Holder> {
+    let each = fetches(population);
+    // Those that are alike in this are one holder.
+    let mut alike: BTreeMap<(u32, u16, Option<Timestamp>), f64> = BTreeMap::new();
+    for (egress, moves) in egresses.iter().zip(moves) {
+        *alike.entry((egress.clients, egress.habits.caches, *moves)).or_default() += f64::from(egress.clients);
+    }
+    let holder = |((clients, caches, moves), weight)| Holder {
+        family: RrType::A,
+        weight,
+        demand: Demand::Known(f64::from(clients) * each / f64::from(u16::max(caches, 1))),
+        told: Told::Unknown,
+        ttl,
+        kind,
+        profile: None,
+        moves,
+    };
+    alike.into_iter().map(holder).collect()
+}
+
+/// How often a client asks its resolver in a second, on average: always when it uses the name, or less where it keeps
+/// answers.
+fn fetches(population: &Population) -> f64 {
+    let Some(kept) = &population.applications else { return 1.0 };
+    let pause = kept.between_uses.as_secs_f64().max(play::LEAST_PAUSE);
+    let (least, most) = (kept.least.as_secs_f64(), kept.greatest.max(kept.least).as_secs_f64());
+    let share = if kept.share.is_finite() { kept.share.clamp(0.0, 1.0) } else { 0.0 };
+    // The mean of 1 / (hold + pause) over holds that are spread evenly.
+    let keeping = if most - least < 1e-3 {
+        1.0 / (least + pause)
+    } else {
+        ((most + pause) / (least + pause)).ln() / (most - least)
+    };
+    (1.0 - share) / pause + share * keeping
+}
+
+/// How finely uses are counted: evenly until 99 % are there by the closed form, and somewhat longer.
+fn spans(forecast: &Forecast, steps: &[Step]) -> Vec<i64> {
+    let last = steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64());
+    let there = forecast.worst().and_then(|course| course.quantiles.ninety_nine);
+    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(last + 60.0, last + LONGEST);
+    (1..=SPANS).map(|span| (end * 1000.0 * span as f64 / SPANS as f64) as i64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As it is when nothing is said.
+    pub(super) fn usual() -> WhatIf {
+        WhatIf {
+            clients: 10_000,
+            ttl: Ttl::new(60).unwrap(),
+            negative_ttl: Ttl::new(30).unwrap(),
+            steps: Vec::new(),
+            wait: Duration::from_secs(300),
+            population: None,
+            violators: None,
+            applications: None,
+            pause: Duration::from_secs(30),
+            capacity: None,
+            arrivals: None,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_near_the_closed_form() {
+        let report = run(&WhatIf { clients: 40_000, ..usual() }).unwrap();
+        assert_eq!(report.courses.len(), 2);
+        for course in &report.courses {
+            // Few resolvers: one of a great many clients is a point or two by itself.
+            assert!(course.apart < 0.1, "{}: {}", course.held, course.apart);
+            assert!(course.curve.iter().all(|point| point.seconds > 0.0 && (0.0..=1.0).contains(&point.simulated)));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_figures() {
+        let seeded = |seed| run(&WhatIf { clients: 2000, seed, ..usual() }).unwrap();
+        assert_eq!(seeded(1), seeded(1));
+        assert_ne!(seeded(1).courses, seeded(2).courses);
+    }
+
+    #[test]
+    fn the_population_of_the_docs_is_read() {
+        let docs = include_str!("../../docs/simulate.md");
+        let text = docs.split("```toml").nth(1).and_then(|text| text.split("```").next()).unwrap();
+        let population: Population = toml::from_str(text).unwrap();
+        assert_eq!((population.classes.len(), population.weight()), (3, 100.0));
+        assert_eq!(population.applications, Population::proposed().applications);
+        let measured = &population.classes[2].profile;
+        assert_eq!(measured.hold(Ttl::new(30).unwrap(), Kind::Positive).refreshed.as_secs(), 61);
+    }
+
+    #[test]
+    fn without_violators_it_is_over_with_the_ttl() {
+        let exact = WhatIf { violators: Some(Share::NONE), applications: Some(Share::NONE), ..usual() };
+        let report = run(&exact).unwrap();
+        for (course, ttl) in report.courses.iter().zip([60.0, 30.0]) {
+            assert!(course.simulated.ninety_nine.unwrap() <= ttl + 1.0, "{course:?}");
+            assert!(course.old_at_bound.unwrap() < 0.001);
+        }
+        assert!(report.left_out.iter().any(|what| what.starts_with("what applications keep")), "{:?}", report.left_out);
+    }
+
+    #[test]
+    fn steps_are_told_one_by_one() {
+        let steps = vec!["10%".parse().unwrap(), "50%".parse().unwrap()];
+        let report = run(&WhatIf { steps, capacity: Some(100), ..usual() }).unwrap();
+        assert_eq!(report.steps.iter().map(|step| step.share.as_str()).collect::<Vec<_>>(), ["10%", "50%", "100%"]);
+        assert!(report.steps.is_sorted_by(|one, other| one.reached < other.reached));
+        assert!(report.steps[2].reached > 0.97, "{:?}", report.steps);
+        assert!(!report.warnings.is_empty());
+    }
+}

@@ -1,0 +1,118 @@
+//! How caches drain, in the words of the control socket.
+
+use super::{Daemon, translate};
+use crate::control::api::Failure;
+use crate::control::api::drain::{
+    DrainReport, DrainRequest, FamilyReport, ForecastReport, PhaseReport, StepReport, SuspectReport,
+};
+use crate::drain::holders::{MOST_ENTRIES, Suspect};
+use crate::driver::drains::{Drain, Foreseen, Prospect};
+use crate::name::Name;
+use crate::profile::Population;
+use crate::serving::told::Rule;
+use crate::serving::{Serving, ZoneServing};
+
+impl Daemon {
+    /// What caches may still hold of a zone, and how that drains.
+    pub(super) fn drain(&self, request: &DrainRequest) -> Result<DrainReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        if let Some(name) = request.name.as_ref().filter(|name| !name.as_ref().is_at_or_below(origin.as_ref())) {
+            let what = format!("`{name}` is not in the zone {origin}");
+            return Err(Failure::new(what, "nothing is known of it here", "a name of the zone, or none"));
+        }
+        let drain = self.driver.drain(&origin, request.name.as_ref()).ok_or_else(|| {
+            Failure::new(
+                "it is not noted what is asked",
+                "nothing is known of who may hold what",
+                "`enabled = true` in `[exposures]`, and a restart",
+            )
+        })?;
+        let runs = drain.moves.iter().map(|id| id.0).collect();
+        let forecast = report(&drain, Vec::new(), self.driver.serving(), &origin);
+        Ok(DrainReport { zone: origin, name: request.name.clone(), runs, forecast })
+    }
+}
+
+/// What a dry run foresees.
+pub(super) fn prospect(prospect: &Prospect, serving: &Serving, origin: &Name) -> ForecastReport {
+    let phase = |foreseen: &Foreseen| PhaseReport {
+        phase: foreseen.phase.to_string(),
+        from: foreseen.from,
+        until: foreseen.until,
+        what: foreseen.what.clone(),
+    };
+    report(&prospect.drain, prospect.phases.iter().map(phase).collect(), serving, origin)
+}
+
+fn report(drain: &Drain, phases: Vec<PhaseReport>, serving: &Serving, origin: &Name) -> ForecastReport {
+    let zone = serving.zone(origin.as_ref());
+    let (forecast, holders) = (&drain.forecast, &drain.holders);
+    let family = |course: &crate::drain::Course| {
+        let weight = holders.weights.get(&course.family).copied().unwrap_or_default();
+        FamilyReport {
+            new_now: if forecast.begin > drain.at { 0.0 } else { course.new_at(drain.at.since(forecast.begin)) },
+            held_now: if weight.all > 0.0 { weight.held / weight.all } else { 0.0 },
+            course: course.clone(),
+        }
+    };
+    let mut left_out: Vec<String> = forecast.left_out.iter().map(ToString::to_string).collect();
+    // Nobody has measured them: they are in the figures as they are assumed.
+    if let Some(kept) = Population::proposed().applications {
+        left_out.push(format!(
+            "what applications keep: it is assumed that {:.0}% of users have one that does, for {} s to {} s",
+            kept.share * 100.0,
+            kept.least.as_secs(),
+            kept.greatest.as_secs()
+        ));
+    }
+    if drain.others {
+        left_out.push("what other name servers of the zone told".into());
+    }
+    if !holders.is_whole {
+        left_out.push("who was told what before this start, or when there was no room to note it".into());
+    }
+    if holders.unplaced > 0 {
+        left_out.push(format!("{} answers of which it was not noted what they were about", holders.unplaced));
+    }
+    if holders.summed > 0.0 {
+        left_out.push(format!(
+            "when those were told that asked least: beyond {MOST_ENTRIES} networks and questions, {:.0} answers, it counts as unknown",
+            holders.summed
+        ));
+    }
+    ForecastReport {
+        at: drain.at,
+        begin: forecast.begin,
+        phases,
+        steps: drain.steps.iter().map(|step| StepReport { at: step.at, share: step.share.to_string() }).collect(),
+        families: forecast.courses.iter().map(family).collect(),
+        worst: forecast.worst().map(|course| course.family),
+        bound: drain.bound,
+        basis: drain.basis.clone(),
+        window_seconds: drain.window.as_secs(),
+        holders: holders.entries,
+        assumed: forecast.assumed,
+        left_out,
+        suspicious: holders.suspects.iter().map(|suspect| suspicious(suspect, zone)).collect(),
+    }
+}
+
+fn suspicious(suspect: &Suspect, zone: Option<&ZoneServing>) -> SuspectReport {
+    SuspectReport {
+        network: suspect.network,
+        question: format!("{} {}", question(zone, suspect.decided.name, suspect.decided.rule), suspect.rtype),
+        last: suspect.last,
+        held_until: suspect.until,
+        usual_seconds: suspect.usual.as_secs_f64(),
+    }
+}
+
+/// The name of a rule, as people read it.
+pub(super) fn question(zone: Option<&ZoneServing>, name: u64, rule: Rule) -> String {
+    match (zone.and_then(|zone| zone.name_under(name)), rule) {
+        (Some(name), Rule::Absent) => format!("something below {name}"),
+        (Some(name), Rule::Above) => format!("{name}, or below"),
+        (Some(name), _) => name.to_string(),
+        (None, _) => "(a name that is gone)".to_owned(),
+    }
+}

@@ -1,0 +1,217 @@
+//! Who gets what and why, and who was told what.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::drains::question;
+use super::{Daemon, translate};
+use crate::control::api::Failure;
+use crate::control::api::told::{
+    ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
+};
+use crate::driver;
+use crate::exposure::Exposures;
+use crate::exposure::note::NotedNetwork;
+use crate::exposure::points::Point;
+use crate::name::Name;
+use crate::net::ClientNet;
+use crate::rr::Class;
+use crate::serve::folding::Folding;
+use crate::serving::Serving;
+use crate::serving::explain::{Because, Explanation};
+use crate::serving::respond::{Asker, Transport};
+use crate::serving::told::{Decided, Rule};
+use crate::share::Share;
+use crate::time::Timestamp;
+
+/// The most of each that is told.
+const MOST: usize = 1000;
+
+impl Daemon {
+    /// Which answer a client gets, and why.
+    pub(super) fn explain(&self, request: &ExplainRequest) -> Result<ExplainReport, Failure> {
+        let serving = self.driver.serving();
+        let ExplainRequest { client, name, rtype } = request;
+        let as_client = ClientNet(*client);
+        let found = serving.explain(as_client, name.as_ref(), *rtype).ok_or_else(|| {
+            Failure::new(
+                format!("`{name}` is in none of the zones that are served"),
+                "everybody who asks for it is refused",
+                "`understudy status` lists the zones",
+            )
+        })?;
+        let (answer, decided) = answered(serving, client.address(), request);
+        let site = |site| found.zone.content.site(site).name.clone();
+        let told =
+            self.driver.exposures().map(|folding| told_before(folding, serving, &found, as_client, decided, request));
+        let (told, blind_until) = told.unwrap_or_default();
+        Ok(ExplainReport {
+            client: *client,
+            name: name.clone(),
+            rtype: *rtype,
+            zone: found.zone.content.origin.clone(),
+            region: serving.regions.name(found.region).to_owned(),
+            unit: serving.units.unit_of(as_client).to_string(),
+            moving: found.moving.map(|(moving, moves_at)| Split {
+                from: site(found.zone.routing.site(found.region)),
+                to: site(moving.to),
+                share: moving.share.to_string(),
+                moves_at: Share::new(moves_at).map_or_else(String::new, |share| share.to_string()),
+            }),
+            site: site(found.site),
+            because: because(&found).into(),
+            low_ttl: found.zone.lowered().iter().map(|(.., ttl)| ttl.seconds()).min(),
+            answer,
+            generation: serving.generation,
+            told,
+            blind_until,
+        })
+    }
+
+    /// What is asked most, and by whom.
+    pub(super) fn top(&self, request: &TopRequest) -> Result<TopReport, Failure> {
+        let setup = self.driver.setup();
+        let zone = request.zone.as_deref().map(|zone| translate::zone_name(zone, setup)).transpose()?;
+        let (Some(folding), Some(limits)) = (self.driver.exposures(), setup.exposures) else {
+            return Err(Failure::new(
+                "it is not noted what is asked",
+                "nothing is known of it",
+                "`enabled = true` in `[exposures]`, and a restart",
+            ));
+        };
+        let limit = usize::try_from(request.limit).unwrap_or(MOST).min(MOST);
+        Ok(folding.look(|exposures| {
+            let mut report = top(exposures, self.driver.serving(), zone.as_ref(), limit);
+            report.retention_seconds = limits.retention.as_secs();
+            report
+        }))
+    }
+}
+
+fn because(found: &Explanation<'_>) -> &'static str {
+    match found.because {
+        Because::Region => "its region is answered from there",
+        Because::Moved => "its region is moving there, and its unit has moved",
+        Because::NotMoved => "its region is moving away from there, and its unit has not moved yet",
+        Because::Common => "everybody is told this from there: caches find the zone by it",
+    }
+}
+
+/// The answer over TCP in hexadecimal digits, and the first rule that decided it.
+fn answered(serving: &Serving, source: IpAddr, request: &ExplainRequest) -> (String, Option<Decided>) {
+    let query = driver::name_servers::query(request.name.as_ref().as_wire(), request.rtype, Class::IN);
+    let mut out = vec![0; usize::from(u16::MAX)];
+    let asker = Asker { source, transport: Transport::Tcp, now: driver::now() };
+    let answered = serving.respond_telling(&query, &asker, &mut out);
+    let octets = answered.map_or(&[][..], |answered| &out[..answered.length]);
+    let decided = answered.and_then(|answered| answered.told?.trail.steps().next()).map(|(_, decided)| decided);
+    (octets.iter().map(|octet| format!("{octet:02x}")).collect(), decided)
+}
+
+/// What a client's network was told of a name and type, and up to when something may have been told that nobody noted.
+fn told_before(
+    folding: &Folding,
+    serving: &Serving,
+    found: &Explanation<'_>,
+    client: ClientNet,
+    decided: Option<Decided>,
+    request: &ExplainRequest,
+) -> (Vec<ToldBefore>, Option<Timestamp>) {
+    let current: Vec<_> =
+        serving.sites_of(found.zone, found.region).into_iter().map(|site| found.zone.edition(site)).collect();
+    folding.look(|exposures| {
+        let network = NotedNetwork::of(client);
+        let entries = exposures.networks().iter().filter(|told| told.network == network.at_level(told.level));
+        let told = entries.filter_map(|told| {
+            let point = exposures.points().get(told.point)?;
+            let info = exposures.edition(point.what.edition)?;
+            let same = point.what.question.is_none_or(|(rule, rtype)| Some(rule) == decided && rtype == request.rtype);
+            (same && info.zone == found.zone.content.origin).then(|| ToldBefore {
+                network: told.network.network(told.level).unwrap_or(client.0),
+                site: info.site.clone(),
+                last: told.last,
+                ttl: point.ttl.seconds(),
+                held_until: told.last.after(point.ttl.duration()),
+                count: told.count.value(),
+                proven: told.proven,
+                current: current.contains(&point.what.edition),
+            })
+        });
+        let mut told: Vec<ToldBefore> = told.collect();
+        told.sort_by_key(|told| std::cmp::Reverse(told.last));
+        told.truncate(MOST);
+        let blind = exposures.blind_until();
+        (told, (blind > Timestamp(i64::MIN)).then_some(blind))
+    })
+}
+
+/// A zone, the rule that answered by the hash of its name, and the type's number.
+type Asked<'z> = (&'z Name, Option<(u64, Rule)>, u16);
+
+fn top(exposures: &Exposures, serving: &Serving, only: Option<&Name>, limit: usize) -> TopReport {
+    let mut zones: BTreeMap<&Name, TopZone> = BTreeMap::new();
+    let mut questions: BTreeMap<Asked<'_>, (u64, Timestamp)> = BTreeMap::new();
+    let mut counted = BTreeMap::new();
+    for (id, point) in exposures.points().iter() {
+        let Some(info) =
+            exposures.edition(point.what.edition).filter(|info| only.is_none_or(|only| info.zone == *only))
+        else {
+            continue;
+        };
+        counted.insert(id, ());
+        let new = || TopZone { zone: info.zone.clone(), count: 0, absent: 0 };
+        let zone = zones.entry(&info.zone).or_insert_with(new);
+        zone.count += point.count;
+        zone.absent += if is_absent(point) { point.count } else { 0 };
+        let (rule, rtype) = match point.what.question {
+            Some((decided, rtype)) => (Some((decided.name, decided.rule)), rtype.0),
+            None => (None, 0),
+        };
+        let question = questions.entry((&info.zone, rule, rtype)).or_insert((0, point.last));
+        *question = (question.0 + point.count, question.1.max(point.last));
+    }
+    let mut networks: BTreeMap<(NotedNetwork, _), (u64, Timestamp, bool)> = BTreeMap::new();
+    for told in exposures.networks().iter().filter(|told| counted.contains_key(&told.point)) {
+        let network = networks.entry((told.network, told.level)).or_insert((0, told.last, false));
+        *network = (network.0 + told.count.value(), network.1.max(told.last), network.2 | told.proven);
+    }
+    let (absent, present): (Vec<_>, Vec<_>) =
+        questions.into_iter().partition(|((_, rule, _), _)| matches!(rule, Some((_, Rule::Absent))));
+    let named = |rows: Vec<(Asked<'_>, (u64, Timestamp))>| {
+        let rows = first(rows, limit, |(_, (count, _))| *count);
+        let rows = rows.into_iter().map(|((zone, rule, rtype), (count, last))| {
+            let zone = serving.zone(zone.as_ref());
+            let name = match rule {
+                Some((name, rule)) => question(zone, name, rule),
+                None => "(others, for which there was no room)".to_owned(),
+            };
+            TopQuestion { name, rtype: crate::rr::RrType(rtype), count, last }
+        });
+        rows.collect::<Vec<TopQuestion>>()
+    };
+    let networks = first(networks.into_iter().collect(), limit, |(_, (count, ..))| *count).into_iter();
+    let networks = networks.filter_map(|((network, level), (count, last, proven))| {
+        Some(TopNetwork { network: network.network(level)?, count, last, proven })
+    });
+    TopReport {
+        window_seconds: exposures.window(driver::now()).as_secs(),
+        zones: first(zones.into_values().collect(), limit, |zone| zone.count),
+        questions: named(present),
+        absent: named(absent),
+        networks: networks.collect(),
+        coarse: exposures.networks().coarsened(),
+        octets: exposures.octets(),
+        retention_seconds: 0,
+    }
+}
+
+fn is_absent(point: &Point) -> bool {
+    point.what.question.is_some_and(|(decided, _)| decided.rule == Rule::Absent)
+}
+
+/// The rows of the greatest numbers, the greatest first.
+fn first<T>(mut rows: Vec<T>, limit: usize, count: impl Fn(&T) -> u64) -> Vec<T> {
+    rows.sort_by_key(|row| std::cmp::Reverse(count(row)));
+    rows.truncate(limit);
+    rows
+}

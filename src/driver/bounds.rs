@@ -1,0 +1,287 @@
+//! Until when old answers may be held, by who was told what: what Lowering and Draining wait for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread;
+use std::time::Duration;
+
+use super::name_servers::{NameServers, ask_serials};
+use super::{Driver, DriverError, STREAM, now};
+use crate::digest::Digest;
+use crate::exposure::bound::{Bound, Change};
+use crate::exposure::{Exposures, Limits};
+use crate::failover::event::Event;
+use crate::failover::ledger::Held;
+use crate::failover::moves::{Clock, Move, MoveId, Phase};
+use crate::failover::names::RegionName;
+use crate::failover::state::State;
+use crate::name::Name;
+use crate::serial::Serial;
+use crate::serve::folding::Folding;
+use crate::serving::regions::RegionId;
+use crate::share::Share;
+use crate::store::Store;
+use crate::store::journal::Journal;
+use crate::time::{Timestamp, Ttl};
+use crate::world::By;
+
+/// How long after a publication it is known who was told what before it: batches under way are answered, and notes folded.
+const SETTLED: Duration = Duration::from_millis(1200);
+/// How soon it is seen whether other name servers have answered, and how often they are asked while they lag.
+const ANSWERED: Duration = Duration::from_millis(250);
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// What a wait rests on once other name servers give what is published.
+const HAVE: &str = "when the last name server was seen to give the new content, and the greatest TTL of old answers";
+/// What is known sooner than that is not worth a row in the journal.
+const WORTH: Duration = Duration::from_millis(500);
+
+/// When it is looked again until when old answers may be held.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    looks: BTreeMap<(Name, MoveId), Look>,
+    /// What other name servers of zones tell, once they do, and when that was.
+    asked: BTreeMap<Name, Receiver<Told>>,
+}
+
+/// What name servers tell, each with its address, and when that was.
+type Told = (Timestamp, Vec<(SocketAddr, Result<Serial, String>)>);
+
+/// What the name servers of a zone give that are not this one.
+enum Others {
+    /// There are none.
+    None,
+    /// It can't be known.
+    Unknown,
+    /// They are being asked.
+    Asked,
+    /// All give what is published.
+    Have,
+    /// Some do not: which, and what they say.
+    Lag(String),
+}
+
+/// A look at a wait.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// Until when the wait lasts: it is looked at anew when that changes.
+    until: Timestamp,
+    /// When it is looked at; none once it was.
+    due: Option<Timestamp>,
+    /// The greatest TTL of old answers, as it was when the wait began.
+    ttl: Ttl,
+}
+
+/// Starts to fold what is noted.
+pub(super) fn start_folding(limits: Limits, store: &Store) -> Result<Arc<Folding>, DriverError> {
+    let seed =
+        store.secret::<16>("exposures")?.iter().fold(0, |seed: u64, octet| seed.rotate_left(8) ^ u64::from(*octet));
+    Ok(Folding::start(Exposures::new(limits, seed, now()))?)
+}
+
+/// A move that waits for old answers to run out.
+#[derive(Clone, Copy)]
+struct Wait<'a> {
+    id: MoveId,
+    moving: &'a Move,
+    until: Timestamp,
+}
+
+impl Driver {
+    /// Who was told what, as far as it is noted.
+    pub fn exposures(&self) -> Option<&Arc<Folding>> {
+        self.folding.as_ref()
+    }
+
+    /// Takes up what is known of who was told what before the start.
+    pub(super) fn restore_exposures(&mut self) -> Result<(), DriverError> {
+        // Taken out in any case: what is told from here on is not in it.
+        let kept = self.store.take_exposures()?;
+        let Some(folding) = &self.folding else { return Ok(()) };
+        // A copy of the state from before something else was done is of no use.
+        let decided = self.journal.latest(STREAM)?.map_or(Timestamp(i64::MIN), |row| row.at);
+        match kept.filter(|kept| kept.head.at >= decided) {
+            Some(kept) => folding.change(|known| known.restore(&kept, &self.serving, &self.told_apart_by())),
+            None => tracing::info!("what was told before this start is not known"),
+        }
+        Ok(())
+    }
+
+    /// Keeps who was told what for the next start. Nobody may be answered any more.
+    pub fn keep_exposures(&self) {
+        let Some(folding) = &self.folding else { return };
+        let kept = folding.look(|exposures| exposures.keep(&self.serving, &self.told_apart_by(), now()));
+        if let Err(error) = self.store.keep_exposures(&kept) {
+            tracing::warn!(%error, "who was told what could not be kept: after the next start it is not known");
+        }
+    }
+
+    /// What clients are told apart by: of all regions, their networks.
+    fn told_apart_by(&self) -> String {
+        Digest::of(format!("{:?}", self.setup.regions).as_bytes()).to_string()
+    }
+
+    /// When a wait is to be looked at next. A wait that is new is taken down.
+    pub(super) fn bounds_due(&mut self) -> Option<Timestamp> {
+        let at = now();
+        let mut looks = BTreeMap::new();
+        for (origin, engine) in self.engines.iter().filter(|(_, engine)| engine.again.is_none()) {
+            for wait in waits(&engine.state) {
+                let key = (origin.clone(), wait.id);
+                let ttl = held(&engine.state, wait.moving).map_or(wait.moving.plan.old_ttl, |held| held.ttl);
+                let known = self.bounds.looks.remove(&key).filter(|look| look.until == wait.until);
+                looks.insert(key, known.unwrap_or(Look { until: wait.until, due: Some(at.after(SETTLED)), ttl }));
+            }
+        }
+        self.bounds.looks = looks;
+        self.bounds.looks.values().filter_map(|look| look.due).min()
+    }
+
+    /// Looks at the waits that are due. What is known of one is told to its engine if it is over sooner than the journal alone
+    /// can tell.
+    pub(super) fn look_at_bounds(&mut self) {
+        let at = now();
+        let due = self.bounds.looks.iter().filter(|(_, look)| look.due.is_some_and(|due| due <= at));
+        let due: Vec<(Name, MoveId)> = due.map(|(key, _)| key.clone()).collect();
+        for key in due {
+            let (origin, id) = &key;
+            let Some(engine) = self.engines.get(origin) else { continue };
+            let Some(wait) = waits(&engine.state).find(|wait| wait.id == *id) else { continue };
+            let was = wait.until;
+            let (moving, state) = (wait.moving.clone(), engine.state.clone());
+            let ttl = self.bounds.looks.get(&key).map_or(moving.plan.old_ttl, |look| look.ttl);
+            let (until, basis, due) = match self.others_of(origin, at) {
+                Others::None => {
+                    let sooner = self.bound_of(origin, &state, &moving, at);
+                    let sooner = sooner.filter(|bound| bound.until.since(was).max(was.since(bound.until)) > WORTH);
+                    match sooner {
+                        Some(Bound { until, basis, .. }) => (until, basis.to_string(), None),
+                        None => (was, String::new(), None),
+                    }
+                }
+                // What they told nobody noted.
+                Others::Unknown => (was, String::new(), Some(at.after(ASK_AGAIN))),
+                Others::Asked => (was, String::new(), Some(at.after(ANSWERED))),
+                Others::Have => (was.max(at.after(ttl.duration())), HAVE.into(), None),
+                Others::Lag(who) => {
+                    // Written now and then only: the next look comes long before that.
+                    let left = was.since(at);
+                    let until = if left > ttl.duration() / 2 + ASK_AGAIN {
+                        was
+                    } else {
+                        at.after(ttl.duration() + 2 * ASK_AGAIN)
+                    };
+                    (
+                        until,
+                        format!("other name servers do not give the new content yet: {who}"),
+                        Some(at.after(ASK_AGAIN)),
+                    )
+                }
+            };
+            self.bounds.looks.insert(key.clone(), Look { until, due, ttl });
+            if until != was {
+                let event = Event::DrainBound { id: *id, until, basis };
+                // The log says what could not be written; then the wait lasts as long as it was to.
+                let _ = self.drive(origin, event, &By::daemon());
+            }
+        }
+    }
+
+    /// What the name servers of a zone give that are not this one. They are asked on a thread of its own, if nobody has yet.
+    fn others_of(&mut self, origin: &Name, at: Timestamp) -> Others {
+        let (Some(spec), Some(zone)) = (self.setup.zone(origin), self.serving.zone(origin.as_ref())) else {
+            return Others::Unknown;
+        };
+        let servers = NameServers::of(spec, &zone.content.sites[0]);
+        // The serial of a signed zone is its signer's, and does not tell what this server did.
+        let is_signed = zone.content.sites.iter().any(|site| site.snapshot.is_signed());
+        if !servers.elsewhere.is_empty() || is_signed {
+            return Others::Unknown;
+        }
+        let others: Vec<_> = servers.addresses.into_iter().filter(|address| !self.own.contains(address)).collect();
+        if others.is_empty() {
+            return Others::None;
+        }
+        let serial = zone.serial;
+        match self.bounds.asked.get(origin).map(Receiver::try_recv) {
+            Some(Ok((since, told))) if told.is_empty() || since.after(2 * ASK_AGAIN) > at => {
+                self.bounds.asked.remove(origin);
+                let lag = told.iter().filter_map(|(address, told)| match told {
+                    Ok(told) if serial.is_above(*told) => Some(format!("{address} tells serial {told}, not {serial}")),
+                    _ => None,
+                });
+                let lag: Vec<String> = lag.collect();
+                match told.iter().all(|(_, told)| told.is_ok()) {
+                    _ if !lag.is_empty() => Others::Lag(lag.join("; ")),
+                    true => Others::Have,
+                    // That they do not answer us says nothing about what they tell others.
+                    false => Others::Unknown,
+                }
+            }
+            Some(Err(TryRecvError::Empty)) => Others::Asked,
+            // Nobody was asked yet, or what came of it is old.
+            _ => {
+                let (sender, receiver) = mpsc::channel();
+                let name = origin.clone();
+                let ask = move || {
+                    let told = ask_serials(&name, &others);
+                    drop(sender.send((now(), told)));
+                };
+                let started = thread::Builder::new().name("ask-others".into()).spawn(ask);
+                self.bounds.asked.insert(origin.clone(), receiver);
+                // Without a thread nothing is known, and it is tried again.
+                if started.is_ok() { Others::Asked } else { Others::Unknown }
+            }
+        }
+    }
+
+    /// How much of what some regions asked of late was asked by those who may hold an answer now; none if it is not known.
+    pub(super) fn held_share<'a>(&self, origin: &Name, regions: impl Iterator<Item = &'a RegionName>) -> Option<Share> {
+        let regions = regions.filter_map(|region| self.serving.regions.named(region.as_str())).collect();
+        self.folding.as_ref()?.look(|exposures| exposures.holding(origin, &regions, now())).share()
+    }
+
+    /// The greatest TTL that an answer of a zone may have been given with that is still held.
+    pub(super) fn longest_of(&self, origin: &Name) -> Ttl {
+        let Some(zone) = self.serving.zone(origin.as_ref()) else { return Ttl::MAX };
+        let longest = zone.content.sites.iter().map(|site| site.zone.longest_ttl()).max().unwrap_or_default();
+        longest.min(zone.content.policy.max_ttl.unwrap_or(Ttl::MAX)).max(self.held(origin).longest_ttl())
+    }
+
+    /// Until when answers may be held that are no longer given in the regions of a move.
+    fn bound_of(&self, origin: &Name, state: &State, moving: &Move, at: Timestamp) -> Option<Bound> {
+        let zone = self.serving.zone(origin.as_ref())?;
+        let named = |region: &RegionName| self.serving.regions.named(region.as_str());
+        // Of a region that there is no more it is not known who was in it.
+        let mut regions = moving.base.keys().map(named).collect::<Option<BTreeSet<RegionId>>>()?;
+        // One that the engine does not know is answered like everybody else.
+        if regions.contains(&RegionId::default()) {
+            let unknown = |name: &str| !state.base.contains_key(&RegionName::from(name));
+            regions.extend(self.serving.regions.iter().filter(|(_, name)| unknown(name)).map(|(region, _)| region));
+        }
+        let longest = self.longest_of(origin);
+        let ceiling = held(state, moving).map(|held| held.until);
+        let change = Change { serving: &self.serving, zone, regions: &regions, ceiling, longest };
+        let folding = self.folding.as_ref()?;
+        Some(folding.look(|exposures| exposures.bound(&change, at)))
+    }
+}
+
+/// The moves that wait for old answers to run out.
+fn waits(state: &State) -> impl Iterator<Item = Wait<'_>> {
+    let standing = |moving: &Move| moving.hold.is_some() || !moving.confirmed;
+    state.moves.iter().filter(move |(_, moving)| !standing(moving)).filter_map(|(id, moving)| {
+        let until = match moving.phase {
+            Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Draining { until, .. } => until,
+            _ => return None,
+        };
+        Some(Wait { id: *id, moving, until })
+    })
+}
+
+/// What the journal knows of old answers in the regions of a move: the longest that one may be held.
+fn held(state: &State, moving: &Move) -> Option<Held> {
+    let held = state.ttls.iter().filter(|(region, _)| moving.base.contains_key(*region)).map(|(_, held)| *held);
+    held.max_by_key(|held| held.until)
+}

@@ -1,0 +1,213 @@
+//! Points: what was told, whoever it was told to, and when last.
+
+use std::hash::BuildHasher;
+
+use super::note::Note;
+use crate::rr::RrType;
+use crate::serving::regions::RegionId;
+use crate::serving::told::{Decided, Edition};
+use crate::time::{Timestamp, Ttl};
+
+/// A point's number; used again once the point was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PointId(pub(super) u32);
+
+/// What was told: a rule's answer to questions of a type, to one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct What {
+    /// Of which edition.
+    pub edition: Edition,
+    /// To which region.
+    pub region: RegionId,
+    /// By which rule, and to questions of which type; none: something of the edition, it is not known what.
+    pub question: Option<(Decided, RrType)>,
+}
+
+/// What was told, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// What.
+    pub what: What,
+    /// The greatest TTL that was told with it.
+    pub ttl: Ttl,
+    /// When it was told last, to anybody.
+    pub last: Timestamp,
+    /// How often; see [`Points::halve`].
+    pub count: u64,
+}
+
+/// All points, in bounded memory.
+#[derive(Debug)]
+pub struct Points {
+    points: Vec<Point>,
+    /// Numbers of points plus one, by hash; 0 is free.
+    index: Vec<u32>,
+    /// Numbers of points that were forgotten.
+    free: Vec<u32>,
+    /// How many there may be; one for each edition and region may come on top, up to as many again as [`SPARE`].
+    most: usize,
+    hasher: foldhash::fast::FixedState,
+}
+
+/// How many points may be there for what is not known in detail, beyond all others.
+const SPARE: usize = 4096;
+/// Octets that a point takes, its share of the index included.
+pub const POINT_SIZE: usize = size_of::<Point>() + 2 * size_of::<u32>();
+
+impl Points {
+    /// Without any; room for at most so many. `seed` is drawn at random, so that nobody can make points that collide.
+    pub fn new(most: usize, seed: u64) -> Points {
+        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        Points { points: Vec::new(), index: vec![0; 64], free: Vec::new(), most: most.min(1 << 31), hasher }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.points.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (PointId, &Point)> {
+        let numbered = (0..).map(PointId).zip(&self.points);
+        numbered.filter(|(_, point)| point.is_known())
+    }
+
+    /// One of them.
+    pub fn get(&self, id: PointId) -> Option<&Point> {
+        self.points.get(id.0 as usize).filter(|point| point.is_known())
+    }
+
+    /// The hash of what a note is about.
+    pub(super) fn hash_of(&self, note: &Note) -> u64 {
+        self.hash(&What::of(note))
+    }
+
+    fn hash(&self, what: &What) -> u64 {
+        let What { edition, region, question } = *what;
+        let (rule, name, rtype) = question.map_or((4, 0, 0), |(by, rtype)| (by.rule as u64, by.name, rtype.0));
+        let rest = u64::from(edition.0) << 32 | u64::from(region.0) << 16 | u64::from(rtype);
+        self.hasher.hash_one((name, rest ^ rule << 61))
+    }
+
+    /// Looks where a point of this hash may stand, so that it is at hand; the number has no meaning.
+    pub(super) fn touch(&self, hash: u64) -> u32 {
+        let number = self.index[hash as usize & (self.index.len() - 1)];
+        match self.points.get((number as usize).wrapping_sub(1)) {
+            Some(point) => point.ttl.seconds(),
+            None => number,
+        }
+    }
+
+    /// Takes a note in. None if there is no room even for what is not known in detail.
+    pub(super) fn note(&mut self, note: &Note, hash: u64) -> Option<PointId> {
+        let what = What::of(note);
+        let id = self.find_or_add(what, hash).or_else(|| {
+            let coarse = What { question: None, ..what };
+            self.find_or_add(coarse, self.hash(&coarse))
+        })?;
+        let point = &mut self.points[id.0 as usize];
+        (point.ttl, point.last) = (point.ttl.max(note.ttl), point.last.max(note.at));
+        point.count += 1;
+        Some(id)
+    }
+
+    /// Puts in what was known before a restart.
+    pub(super) fn restore(&mut self, point: Point) -> Option<PointId> {
+        let id = self.find_or_add(point.what, self.hash(&point.what))?;
+        let known = &mut self.points[id.0 as usize];
+        (known.ttl, known.last) = (known.ttl.max(point.ttl), known.last.max(point.last));
+        known.count += point.count;
+        Some(id)
+    }
+
+    fn find_or_add(&mut self, what: What, hash: u64) -> Option<PointId> {
+        let mask = self.index.len() - 1;
+        let mut at = hash as usize & mask;
+        while let Some(known) = self.index[at].checked_sub(1) {
+            if self.points[known as usize].what == what {
+                return Some(PointId(known));
+            }
+            at = (at + 1) & mask;
+        }
+        let most = if what.question.is_none() { self.most + SPARE } else { self.most };
+        if self.len() >= most {
+            return None;
+        }
+        let point = Point { what, ttl: Ttl::ZERO, last: Timestamp(i64::MIN), count: 0 };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.points[number as usize] = point;
+                number
+            }
+            None => {
+                self.points.push(point);
+                self.points.len() as u32 - 1
+            }
+        };
+        // The time makes it known: it is told right now.
+        self.points[number as usize].last = Timestamp(i64::MIN + 1);
+        self.index[at] = number + 1;
+        if self.len() * 2 > self.index.len() {
+            self.build_index(self.index.len() * 2);
+        }
+        Some(PointId(number))
+    }
+
+    /// Halves all counts: what was asked long ago counts for less and less.
+    pub(super) fn halve(&mut self) {
+        self.points.iter_mut().for_each(|point| point.count /= 2);
+    }
+
+    /// Forgets those of which nothing is to be known any more. Nothing may refer to them.
+    pub(super) fn forget(&mut self, ids: &[PointId]) {
+        for id in ids {
+            if let Some(point) = self.points.get_mut(id.0 as usize)
+                && point.is_known()
+            {
+                point.last = Timestamp(i64::MIN);
+                self.free.push(id.0);
+            }
+        }
+        if !ids.is_empty() {
+            let size = (self.len() * 2 + 1).next_power_of_two().max(64);
+            self.build_index(size);
+        }
+    }
+
+    fn build_index(&mut self, size: usize) {
+        let (mut index, mask) = (vec![0; size], size - 1);
+        for (number, point) in (1..).zip(&self.points) {
+            if !point.is_known() {
+                continue;
+            }
+            let mut at = self.hash(&point.what) as usize & mask;
+            while index[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            index[at] = number;
+        }
+        self.index = index;
+    }
+}
+
+impl Point {
+    /// Until when a cache that obeys TTLs may hold it.
+    pub fn held_until(&self) -> Timestamp {
+        self.last.after(self.ttl.duration())
+    }
+
+    fn is_known(&self) -> bool {
+        self.last > Timestamp(i64::MIN)
+    }
+}
+
+impl What {
+    fn of(note: &Note) -> What {
+        What { edition: note.edition, region: note.region, question: Some((note.decided, note.rtype)) }
+    }
+}

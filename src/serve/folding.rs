@@ -1,0 +1,123 @@
+//! The thread that folds notes into exposures, so that who answers does not have to.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::noted::{Noting, RING};
+use crate::exposure::Exposures;
+use crate::exposure::note::Note;
+use crate::serving::Serving;
+use crate::serving::told::Edition;
+use crate::time::Timestamp;
+
+/// How long the thread waits: while there is work, and when there is none.
+const WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(80));
+/// How many notes of each worker are taken in at once; whoever wants to know something waits for no more than these.
+const AT_ONCE: usize = 1 << 13;
+/// How often a little of what is old is forgotten: all is passed over in some minutes.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Folds what is noted for a stage.
+#[derive(Debug)]
+pub struct Folding {
+    noting: Arc<Noting>,
+    known: Mutex<Known>,
+    stop: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Known {
+    exposures: Exposures,
+    /// What is answered from now, by edition.
+    in_force: Vec<Edition>,
+    notes: Vec<Note>,
+}
+
+impl Folding {
+    /// Starts the thread, which ends when nobody else holds this any more.
+    pub fn start(exposures: Exposures) -> std::io::Result<Arc<Folding>> {
+        let known = Mutex::new(Known { exposures, in_force: Vec::new(), notes: Vec::new() });
+        let folding = Arc::new(Folding { noting: Arc::default(), known, stop: AtomicBool::new(false) });
+        let weak = Arc::downgrade(&folding);
+        thread::Builder::new().name("fold".into()).spawn(move || {
+            let (mut wait, mut swept) = (WAIT.0, super::now());
+            while let Some(folding) = weak.upgrade().filter(|folding| !folding.stop.load(Ordering::Acquire)) {
+                let now = super::now();
+                let sweeps = now.since(swept) >= SWEEP;
+                swept = if sweeps { now } else { swept };
+                let count = folding.turn(sweeps.then_some(now));
+                drop(folding);
+                wait = if count > 0 { WAIT.0 } else { (wait * 2).min(WAIT.1) };
+                thread::sleep(wait);
+            }
+        })?;
+        Ok(folding)
+    }
+
+    /// What takes the notes down.
+    pub fn noting(&self) -> &Arc<Noting> {
+        &self.noting
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// What is served from now on; to be told before anybody is answered from it.
+    pub fn published(&self, serving: &Serving) {
+        let mut known = self.lock();
+        known.exposures.published(serving, super::now());
+        let zones = serving.zones().iter();
+        known.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
+        known.in_force.sort_unstable();
+    }
+
+    /// Looks at what is known, everything included that was noted by now.
+    pub fn look<T>(&self, look: impl FnOnce(&Exposures) -> T) -> T {
+        let mut known = self.lock();
+        // As often as takes in all that was there when it began; more may come all the time.
+        for _ in 0..=RING / AT_ONCE {
+            if known.fold(&self.noting) == 0 {
+                break;
+            }
+        }
+        look(&known.exposures)
+    }
+
+    /// Changes what is known: what is restored after a start.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Exposures) -> T) -> T {
+        change(&mut self.lock().exposures)
+    }
+
+    /// Folds what was noted; how much that was.
+    fn turn(&self, sweep: Option<Timestamp>) -> usize {
+        let mut known = self.lock();
+        let Known { exposures, in_force, .. } = &mut *known;
+        if let Some(now) = sweep {
+            exposures.sweep(now, |edition| in_force.binary_search(&edition).is_ok());
+        }
+        known.fold(&self.noting)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Takes in what was noted, or the first part of it; how much that was.
+    fn fold(&mut self, noting: &Noting) -> usize {
+        // Before the notes are taken: what had no room came before those that have.
+        if let Some(at) = noting.unnoted_until() {
+            self.exposures.unnoted(at);
+        }
+        self.notes.clear();
+        noting.take(&mut self.notes, super::now(), AT_ONCE);
+        black_box(self.exposures.fold(&self.notes));
+        self.notes.len()
+    }
+}

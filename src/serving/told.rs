@@ -1,0 +1,85 @@
+//! What an answer told, in few enough octets to be noted: which rule of which zone answered, to whom, and for how long.
+
+use super::regions::RegionId;
+use crate::net::ClientNet;
+use crate::rr::RrType;
+use crate::time::Ttl;
+
+/// What a zone answers at one site, counted: it gets another number whenever that changes, be it in TTLs alone. No two
+/// sites or zones ever have the same one while a process runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Edition(pub u32);
+
+impl Edition {
+    /// The next one. After four milliards the numbers begin anew, long after whoever noted the first has forgotten them.
+    pub(super) fn next(self) -> Edition {
+        Edition(self.0.checked_add(1).unwrap_or(1))
+    }
+}
+
+/// Which rule answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// The name itself: with records, with an alias, or with none of that type.
+    #[default]
+    Exact = 0,
+    /// A wildcard that stands in for the name (RFC 4592): the name of the rule is the wildcard's.
+    Wildcard = 1,
+    /// There is no such name: the name of the rule is the closest encloser.
+    Absent = 2,
+    /// A DNAME or a zone cut at or above the name: the name of the rule is its owner.
+    Above = 3,
+}
+
+/// The rule that answered a question, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Which.
+    pub rule: Rule,
+    /// The hash of its name under the key of the serving.
+    pub name: u64,
+}
+
+/// The rules that decided an answer: the first of each zone that its aliases led through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    steps: [Option<(Edition, Decided)>; TRAIL],
+    /// Whether it led through more zones than there is room for.
+    pub is_longer: bool,
+}
+
+/// Zones that a trail has room for: aliases that lead through more of ours are hardly ever seen.
+const TRAIL: usize = 3;
+
+impl Trail {
+    /// A zone was entered, and decided so.
+    pub(crate) fn enter(&mut self, edition: Edition, decided: Decided) {
+        match self.steps.iter_mut().find(|step| step.is_none()) {
+            Some(free) => *free = Some((edition, decided)),
+            None => self.is_longer = true,
+        }
+    }
+
+    /// The rules, in order.
+    pub fn steps(&self) -> impl Iterator<Item = (Edition, Decided)> {
+        self.steps.iter().map_while(|step| *step)
+    }
+}
+
+/// What an answer told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Whose question it was: of the source, or of the client that a trusted resolver named.
+    pub client: ClientNet,
+    /// The client's region.
+    pub region: RegionId,
+    /// The rules that decided it; there is at least one.
+    pub trail: Trail,
+    /// The type that was asked for.
+    pub rtype: RrType,
+    /// The greatest TTL in the answer and the authority section.
+    pub ttl: Ttl,
+    /// Whether the source is not forged: it came over a connection, or showed a cookie of ours (RFC 7873).
+    pub proven: bool,
+}

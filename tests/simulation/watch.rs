@@ -1,0 +1,327 @@
+//! What holds at every moment of a run, told without the engine's own checks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+
+use understudy::failover::event::Event;
+use understudy::failover::moves::{Direction, Move, MoveId, Outcome, Phase, Why};
+use understudy::failover::plan::Kind;
+use understudy::failover::state::State;
+use understudy::failover::step::step;
+use understudy::name::Name;
+use understudy::rr::RrType;
+use understudy::serial::Serial;
+use understudy::serving::ZoneServing;
+use understudy::serving::content::Content;
+use understudy::serving::regions::RegionId;
+use understudy::serving::routing::{Routing, Side};
+use understudy::share::Share;
+use understudy::store::journal::{Journal, Row, Sequence};
+use understudy::time::Timestamp;
+use understudy::world::World;
+use understudy::world::routing::routing_of;
+use understudy::world::sim::Simulated;
+use understudy::world::turns::Engine;
+
+use crate::clients::{Entry, Resolver, site_of};
+use crate::content::origin;
+
+/// How many clients of each region are watched.
+const CLIENTS: u8 = 24;
+
+/// What a client was answered from.
+#[derive(Default)]
+struct Client {
+    site: String,
+    /// The sites that it left, each with how many commands there had been.
+    left: HashMap<String, usize>,
+}
+
+pub struct Watch {
+    /// What a zone was before its first row.
+    initial: State,
+    seen: Option<Sequence>,
+    rows: usize,
+    generation: u64,
+    serial: Serial,
+    epoch: u64,
+    revision: u64,
+    clients: Vec<(IpAddr, Client)>,
+    /// How many commands were taken.
+    commands: usize,
+    /// By how many milliseconds the clock was ever set forward: so much sooner may a wait end.
+    forward: i64,
+    /// Moves whose clients have begun to move, and those who have all moved.
+    begun: BTreeSet<MoveId>,
+    drained: BTreeSet<MoveId>,
+    directions: BTreeMap<MoveId, Direction>,
+    ended: Vec<(MoveId, Outcome)>,
+}
+
+impl Watch {
+    pub fn new(initial: &State) -> Watch {
+        let of_region = |first: u8| (0..CLIENTS).map(move |at| IpAddr::from([first, at * 9 + 1, 7, 7]));
+        let clients = of_region(100).chain(of_region(200)).map(|address| (address, Client::default()));
+        Watch {
+            initial: initial.clone(),
+            seen: None,
+            rows: 0,
+            generation: 0,
+            serial: Serial(0),
+            epoch: 0,
+            revision: 0,
+            clients: clients.collect(),
+            commands: 0,
+            forward: 0,
+            begun: BTreeSet::new(),
+            drained: BTreeSet::new(),
+            directions: BTreeMap::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    pub fn clock_stepped(&mut self, milliseconds: i64) {
+        self.forward += milliseconds.abs();
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn endings(&self) -> impl Iterator<Item = &'static str> {
+        self.ended.iter().map(|(_, outcome)| match outcome {
+            Outcome::Done => "done",
+            Outcome::Reversed => "reversed",
+            Outcome::Aborted { .. } => "aborted",
+            Outcome::Refused { .. } => "refused",
+            Outcome::Replaced { .. } => "replaced",
+        })
+    }
+
+    /// What was written since, a line for each sentence. What is written is what the engine goes by.
+    pub fn news(&mut self, engine: &Engine, journal: &dyn Journal, stream: &str) -> Result<Vec<String>, String> {
+        let rows =
+            journal.since(stream, self.seen.unwrap_or(Sequence(0)), 10_000).map_err(|error| error.to_string())?;
+        let mut lines = Vec::new();
+        for row in &rows {
+            self.row(row)?;
+            let told = row.event["told"].as_array().into_iter().flatten();
+            lines.extend(told.map(|line| line.as_str().unwrap_or_default().to_owned()));
+        }
+        if engine.last != self.seen {
+            return Err(format!("the engine goes by row {:?}, and the last one is {:?}", engine.last, self.seen));
+        }
+        if self.seen.is_none() {
+            self.initial = engine.state.clone();
+        }
+        Ok(lines)
+    }
+
+    /// A row follows from the one before.
+    fn row(&mut self, row: &Row) -> Result<(), String> {
+        let after: State = serde_json::from_value(row.state.clone()).map_err(|error| error.to_string())?;
+        let event: Event = serde_json::from_value(row.event["event"].clone()).map_err(|error| error.to_string())?;
+        let (again, issued) = step(&self.initial, &event, row.at);
+        let again = State { refusal: after.refusal.clone(), ..again };
+        if again != after {
+            return Err(format!("row {:?} does not follow from the one before", row.sequence));
+        }
+        if serde_json::to_value(&issued).ok() != Some(row.effects.clone()) {
+            return Err(format!("row {:?} asks for something else than follows", row.sequence));
+        }
+        for (id, moving) in after.moves.iter().chain(&after.challengers) {
+            let was = self.directions.insert(*id, moving.direction);
+            let turned = was == Some(Direction::Forward) && moving.direction == Direction::Back;
+            if turned && !matches!(event, Event::Abort { .. }) {
+                return Err(format!("{id} was reversed, and nobody had said so: {event:?}"));
+            }
+            if was.is_none() && !matches!(event, Event::Begin { .. }) {
+                return Err(format!("{id} has begun, and nobody had said so: {event:?}"));
+            }
+        }
+        self.commands += usize::from(row.actor.uid.is_some());
+        self.initial = after;
+        self.seen = Some(row.sequence);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Looks at what is served; whether that is new.
+    pub fn look(
+        &mut self,
+        sim: &Simulated,
+        engine: &Engine,
+        resolvers: &[Resolver],
+        now: Timestamp,
+    ) -> Result<bool, String> {
+        let state = &engine.state;
+        self.moves(state)?;
+        let serving = sim.serving();
+        let zone = serving.zone(origin().as_ref()).ok_or("the zone is not served any more")?;
+        as_decided(state, zone, &serving.regions)?;
+        let is_new = serving.generation != self.generation;
+        if serving.generation < self.generation {
+            return Err(format!("the generation goes back from {} to {}", self.generation, serving.generation));
+        }
+        if zone.serial != self.serial && !zone.serial.is_above(self.serial) && self.generation != 0 {
+            return Err(format!("the serial goes back from {} to {}", self.serial, zone.serial));
+        }
+        if zone.content.epoch < self.epoch || zone.routing.revision < self.revision || state.revision < self.revision {
+            return Err("the epoch or the revision goes back".into());
+        }
+        (self.generation, self.serial) = (serving.generation, zone.serial);
+        (self.epoch, self.revision) = (zone.content.epoch, zone.routing.revision);
+        if is_new {
+            for (address, client) in &mut self.clients {
+                let site = site_of(serving, *address, now)?;
+                if client.site == site {
+                    continue;
+                }
+                if client.left.get(&site) == Some(&self.commands) {
+                    return Err(format!("{address} goes back to {site}, and nobody had said so"));
+                }
+                let left = std::mem::replace(&mut client.site, site);
+                client.left.insert(left, self.commands);
+            }
+        }
+        self.waits(state, zone, resolvers, now)?;
+        Ok(is_new)
+    }
+
+    fn moves(&self, state: &State) -> Result<(), String> {
+        let mut regions = BTreeSet::new();
+        for (id, moving) in &state.moves {
+            if let Some(region) = moving.base.keys().find(|region| !regions.insert((*region).clone())) {
+                return Err(format!("{id} is the second move of {region}"));
+            }
+        }
+        for moving in state.moves.values().chain(state.challengers.values()) {
+            if let Some(Why::Broken { what }) = moving.hold.as_ref().map(|hold| &hold.why) {
+                return Err(format!("the engine stopped itself: {what}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits that end have waited for what they are for: no resolver holds by then what they wait out.
+    fn waits(
+        &mut self,
+        state: &State,
+        zone: &ZoneServing,
+        resolvers: &[Resolver],
+        now: Timestamp,
+    ) -> Result<(), String> {
+        for (id, moving) in &state.moves {
+            let forward = moving.direction == Direction::Forward;
+            if moving.published > Share::NONE
+                && forward
+                && self.begun.insert(*id)
+                && moving.plan.kind == Kind::Switchover
+            {
+                let low = Timestamp(now.0 + i64::from(moving.policy.low_ttl.seconds()) * 1000);
+                self.nobody_holds(moving, zone, resolvers, low, "longer than the low TTL, and clients move")?;
+            }
+            if matches!(moving.phase, Phase::Baking { .. }) && self.drained.insert(*id) {
+                self.nobody_holds(moving, zone, resolvers, now, "and old answers count as gone")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no resolver holds, beyond `until`, what a site that is left answered and the target does not.
+    fn nobody_holds(
+        &self,
+        moving: &Move,
+        zone: &ZoneServing,
+        resolvers: &[Resolver],
+        until: Timestamp,
+        why: &str,
+    ) -> Result<(), String> {
+        match last_held(moving, zone, resolvers) {
+            Some((held, what)) if held.0 - self.forward > until.0 => {
+                Err(format!("{what} {} ms too long: {why}", held.0 - until.0))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn end(&mut self, sim: &Simulated, engine: &Engine, journal: &dyn Journal) -> Result<(), String> {
+        let state = &engine.state;
+        let zone = sim.serving().zone(origin().as_ref()).ok_or("the zone is not served any more")?;
+        if state.moves.values().all(|moving| moving.hold.is_none()) && !zone.routing.lowered().is_empty() {
+            return Err("TTLs are low, and nothing moves".into());
+        }
+        if *state.served != state.view() {
+            return Err("what is served is not what is wanted".into());
+        }
+        let rows = journal.since(&sim.stream(), Sequence(0), 100_000).map_err(|error| error.to_string())?;
+        for row in rows {
+            let ended = row.effects.as_array().into_iter().flatten().filter_map(|issued| issued["effect"].get("ended"));
+            for ended in ended.cloned() {
+                let ended: understudy::failover::effect::Ended =
+                    serde_json::from_value(ended).map_err(|error| error.to_string())?;
+                if self.ended.iter().all(|(id, _)| *id != ended.id) {
+                    self.ended.push((ended.id, ended.outcome));
+                }
+            }
+        }
+        // Each move has come to an end, or stands still and says why.
+        for id in 1..state.next_move {
+            let id = MoveId(id);
+            let held = state.find(id).is_some_and(|moving| moving.hold.is_some());
+            if !held && self.ended.iter().all(|(ended, _)| *ended != id) {
+                return Err(format!("{id} is gone, and nobody knows how it ended"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Until when some resolver holds what a site that is left answered and the target does not; who, and what.
+pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> Option<(Timestamp, String)> {
+    let to = moving.plan.to.as_str();
+    let left = moving.base.values().flat_map(|from| from.others.iter().chain([&from.site]));
+    let left: BTreeSet<&str> = left.map(|site| site.as_str()).filter(|site| *site != to).collect();
+    let is_old = |((name, rtype), entry): &(&(Name, RrType), &Entry)| {
+        let Entry { rdatas, site, egress, content, .. } = entry;
+        let region = if egress.to_string().starts_with("100.") { "europe" } else { "default" };
+        if !left.contains(site.as_str()) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
+            return false;
+        }
+        let told = |content: &Content, site: &str| -> Option<BTreeSet<Vec<u8>>> {
+            let site = content.site_named(site).map(|id| content.site(id))?;
+            let set = site.zone.rrset(name.as_ref(), *rtype);
+            Some(set.iter().flat_map(|set| set.rdatas()).map(<[u8]>::to_vec).collect())
+        };
+        let held_as: Option<BTreeSet<Vec<u8>>> = Some(rdatas.iter().cloned().collect());
+        // What both ends answer alike, or did when it was told, does not move: an edit made it what it is.
+        told(&zone.content, site) != told(&zone.content, to)
+            && told(content, to) != held_as
+            && told(&zone.content, to) != held_as
+    };
+    let old = resolvers.iter().flat_map(Resolver::caches).filter(is_old);
+    let last = old.max_by_key(|(_, entry)| entry.until);
+    last.map(|((name, rtype), Entry { until, site, egress, .. })| {
+        (*until, format!("{egress} holds {name} {rtype} of {site}"))
+    })
+}
+
+/// What is served is what is decided: the sites and the shares of all regions.
+fn as_decided(
+    state: &State,
+    zone: &ZoneServing,
+    regions: &understudy::serving::regions::Regions,
+) -> Result<(), String> {
+    let decided = routing_of(state, &state.served, &zone.content, regions);
+    let of = |routing: &Routing, region: RegionId| {
+        let split = routing.split(region).map(|moving| moving.share);
+        ([Side::Base, Side::To].map(|side| routing.site_at(region, side)), split, routing.lowered())
+    };
+    for (region, name) in regions.iter() {
+        let [decided, served] = [&decided, &zone.routing].map(|routing| of(routing, region));
+        if decided != served {
+            return Err(format!("{name} is served as {served:?}, and decided is {decided:?}"));
+        }
+    }
+    Ok(())
+}
