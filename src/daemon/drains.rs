@@ -7,6 +7,7 @@ use crate::control::api::drain::{
 };
 use crate::drain::holders::{MOST_ENTRIES, Suspect};
 use crate::driver::drains::{Drain, Foreseen, Prospect};
+use crate::failover::story;
 use crate::name::Name;
 use crate::profile::Population;
 use crate::serving::told::Rule;
@@ -29,7 +30,9 @@ impl Daemon {
         })?;
         let runs = drain.moves.iter().map(|id| id.0).collect();
         let forecast = report(&drain, Vec::new(), self.driver.serving(), &origin);
-        Ok(DrainReport { zone: origin, name: request.name.clone(), runs, forecast })
+        let moves = self.driver.traffic(&origin).into_iter().flat_map(|state| state.moves.values());
+        let held = moves.filter_map(|moving| Some(story::why(&moving.hold.as_ref()?.why))).collect();
+        Ok(DrainReport { zone: origin, name: request.name.clone(), runs, held, forecast })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::drains::question;
 use super::{Daemon, translate};
@@ -10,9 +11,9 @@ use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
 };
 use crate::driver;
-use crate::exposure::Exposures;
 use crate::exposure::note::NotedNetwork;
 use crate::exposure::points::Point;
+use crate::exposure::{EditionInfo, Exposures};
 use crate::name::Name;
 use crate::net::ClientNet;
 use crate::rr::Class;
@@ -21,6 +22,7 @@ use crate::serving::Serving;
 use crate::serving::explain::{Because, Explanation};
 use crate::serving::respond::{Asker, Transport};
 use crate::serving::told::{Decided, Rule};
+use crate::serving::units::UNIT_PREFIX;
 use crate::share::Share;
 use crate::time::Timestamp;
 
@@ -33,6 +35,14 @@ impl Daemon {
         let serving = self.driver.serving();
         let ExplainRequest { client, name, rtype } = request;
         let as_client = ClientNet(*client);
+        let [v4, v6] = UNIT_PREFIX;
+        if client.prefix() < if client.address().is_ipv4() { v4 } else { v6 } {
+            return Err(Failure::new(
+                format!("{client} is more than one unit: not all of it need be answered alike"),
+                "nothing can be said of it as a whole",
+                format!("an address, or a network of /{v4} (IPv4) or /{v6} (IPv6) at least"),
+            ));
+        }
         let found = serving.explain(as_client, name.as_ref(), *rtype).ok_or_else(|| {
             Failure::new(
                 format!("`{name}` is in none of the zones that are served"),
@@ -46,6 +56,7 @@ impl Daemon {
             self.driver.exposures().map(|folding| told_before(folding, serving, &found, as_client, decided, request));
         let (told, blind_until) = told.unwrap_or_default();
         Ok(ExplainReport {
+            at: driver::now(),
             client: *client,
             name: name.clone(),
             rtype: *rtype,
@@ -117,8 +128,12 @@ fn told_before(
     decided: Option<Decided>,
     request: &ExplainRequest,
 ) -> (Vec<ToldBefore>, Option<Timestamp>) {
-    let current: Vec<_> =
-        serving.sites_of(found.zone, found.region).into_iter().map(|site| found.zone.edition(site)).collect();
+    let current = serving.sites_of(found.zone, found.region);
+    // With other TTLs, or after a restart, it is another edition of the same.
+    let is_current = |info: &EditionInfo| {
+        let snapshot = info.snapshot.as_ptr();
+        current.iter().any(|site| std::ptr::eq(Arc::as_ptr(&found.zone.content.site(*site).snapshot), snapshot))
+    };
     folding.look(|exposures| {
         let network = NotedNetwork::of(client);
         let entries = exposures.networks().iter().filter(|told| told.network == network.at_level(told.level));
@@ -134,7 +149,7 @@ fn told_before(
                 held_until: told.last.after(point.ttl.duration()),
                 count: told.count.value(),
                 proven: told.proven,
-                current: current.contains(&point.what.edition),
+                current: is_current(info),
             })
         });
         let mut told: Vec<ToldBefore> = told.collect();

@@ -237,3 +237,54 @@ fn what_is_kept_comes_back() {
     small.restore(&before.keep(&serving, "", Timestamp(10_000)), &serving, "");
     assert!(small.blind_until() == Timestamp(10_000) || small.points().len() == before.points().len());
 }
+
+/// Case D4: what is denied is held for the lesser of the SOA's TTL and MINIMUM (RFC 2308 §5), and that is what is noted.
+#[test]
+fn a_denial_is_noted_with_the_negative_ttl() {
+    use crate::serving::content::{Content, Policy, SiteContent, SiteId};
+    use crate::serving::respond::{Asker, Transport};
+    use crate::serving::{Routing, Serving};
+    use crate::snapshot::Snapshot;
+    use crate::snapshot::compile::Shape;
+    use crate::zone::reader::{NoSources, Source, read};
+
+    for (soa, minimum, expected) in [(300, 86_400, 300), (86_400, 300, 300), (60, 60, 60)] {
+        let origin = crate::name::Name::absolute("a.example").unwrap();
+        let text = format!("$TTL 900\n@ {soa} SOA ns.else. h 1 1h 10m 2w {minimum}\n@ NS ns.else.\nwww A 192.0.2.1\n");
+        let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+        let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+        let zone = crate::zone::rrsets::Zone::new(Some(&text), None).unwrap();
+        let empty = std::sync::Arc::new(Serving::default());
+        let shape = Shape { key: empty.key, negative_ttl: None, max_ttl: None };
+        let snapshot = Snapshot::compile(&zone, shape).unwrap();
+        let site = SiteContent {
+            name: "one".into(),
+            zone: std::sync::Arc::new(zone),
+            snapshot: std::sync::Arc::new(snapshot),
+            signatures: None,
+        };
+        let content = Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 1 };
+        let proposal = crate::door::Proposal {
+            loads: crate::gate::Finding::pass(crate::gate::id::LOADS, origin.as_ref(), ""),
+            content: std::sync::Arc::new(content),
+            routing: Routing::at(vec![SiteId(0)]),
+            restored: None,
+        };
+        let candidate = crate::door::Candidate::new(empty, vec![proposal], Timestamp(0));
+        let serving = candidate.verify(&[]).unwrap().serving().clone();
+        for (question, rtype, rule, ttl) in [
+            ("none.a.example", 1, Rule::Absent, expected),
+            ("www.a.example", 28, Rule::Exact, expected),
+            ("www.a.example", 1, Rule::Exact, 900),
+        ] {
+            let name = crate::name::Name::absolute(question).unwrap();
+            let mut query = vec![0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+            query.extend_from_slice(name.as_ref().as_wire());
+            query.extend_from_slice(&[0, rtype, 0, 1]);
+            let asker = Asker { source: Ipv4Addr::LOCALHOST.into(), transport: Transport::Udp, now: Timestamp(0) };
+            let told = serving.respond_telling(&query, &asker, &mut [0; 4096]).unwrap().told.unwrap();
+            let note = Note::of(&told, Timestamp(0)).next().unwrap();
+            assert_eq!((note.decided.rule, note.ttl.seconds()), (rule, ttl), "{question} {rtype}, {soa} {minimum}");
+        }
+    }
+}

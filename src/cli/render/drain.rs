@@ -33,6 +33,12 @@ impl DrainReport {
             false => runs.join(", "),
         };
         let mut text = format!("{}: {what}\n", dotless(of.as_ref()));
+        for held in &self.held {
+            let _ = writeln!(
+                text,
+                "HELD: {held}. Nothing goes on until it is resumed; times below are as if it were resumed now."
+            );
+        }
         text += &self.forecast.drawn(canvas);
         if !self.forecast.suspicious.is_empty() {
             text += "\nSuspicious, not guilty: these asked steadily, and did not come back when their answers had run out\n";
@@ -59,7 +65,7 @@ impl ForecastReport {
             let _ = writeln!(text, "{head}{gap}{}", phase.what);
         });
         let Some(worst) = self.families.iter().find(|family| Some(family.course.family) == self.worst) else {
-            text += "\nNobody who is known of asked for an address of late: no cache has anything to drain.\n";
+            text += "\nOf nobody it is known that they asked for an address of late.\n";
             return text + &self.bounds();
         };
         let _ = writeln!(

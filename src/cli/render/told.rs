@@ -8,6 +8,7 @@ use super::{Report, counted, dig};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::told::{ExplainReport, ToldBefore, TopQuestion, TopReport};
+use crate::time::Timestamp;
 
 impl Report for ExplainReport {
     fn text(&self) -> String {
@@ -39,7 +40,7 @@ impl Report for ExplainReport {
         if self.told.is_empty() {
             text += "  nothing that is still known\n";
         }
-        self.told.iter().for_each(|told| text += &told_line(told));
+        self.told.iter().for_each(|told| text += &told_line(told, self.at));
         if let Some(blind) = self.blind_until {
             let _ = writeln!(text, "  (what was told before {blind} is not known in full)");
         }
@@ -51,11 +52,12 @@ impl Report for ExplainReport {
     }
 }
 
-fn told_line(told: &ToldBefore) -> String {
-    let state = if told.current { "as now" } else { "NOT as now" };
+fn told_line(told: &ToldBefore, at: Timestamp) -> String {
+    let state = if told.current { "as now" } else { "by earlier content" };
+    let held = if told.held_until > at { "may be held until" } else { "ran out" };
     let source = if told.proven { "proven" } else { "unproven" };
     format!(
-        "  {} by {} ({state}): last {}, held until {}; {} of late, {source}\n",
+        "  {} by {} ({state}): last {}, {held} {}; {} of late, {source}\n",
         told.network,
         told.site,
         told.last,
@@ -72,7 +74,8 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 
 impl Report for TopReport {
     fn text(&self) -> String {
-        let mut text = format!("Answers of the last {} minutes, about:\n", (self.window_seconds / 60).max(1));
+        let minutes = counted(usize::try_from(self.window_seconds / 60).unwrap_or(usize::MAX).max(1), "minute");
+        let mut text = format!("Answers of the last {minutes}, about:\n");
         for zone in &self.zones {
             let rate = zone.count as f64 / self.window_seconds.max(1) as f64;
             let name = dotless(zone.zone.as_ref());

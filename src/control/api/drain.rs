@@ -28,6 +28,9 @@ pub struct DrainReport {
     pub name: Option<Name>,
     /// The runs that it is about; none: it is as if everybody were moved now.
     pub runs: Vec<u64>,
+    /// Why those are held that are.
+    #[serde(default)]
+    pub held: Vec<String>,
     /// What is foreseen.
     #[serde(flatten)]
     pub forecast: ForecastReport,

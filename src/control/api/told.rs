@@ -22,6 +22,8 @@ pub struct ExplainRequest {
 /// Which answer a client gets, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExplainReport {
+    /// When this was said.
+    pub at: Timestamp,
     /// Who asks.
     pub client: Network,
     /// What for.
@@ -82,7 +84,7 @@ pub struct ToldBefore {
     pub count: u64,
     /// Whether it was shown that the source is not forged.
     pub proven: bool,
-    /// Whether it is what the region is answered with now.
+    /// Whether it was told from the content that the region is answered with now, be it with other TTLs.
     pub current: bool,
 }
 

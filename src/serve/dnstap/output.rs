@@ -1,7 +1,7 @@
 //! The thread that writes to a collector or a file, and comes back when there is none.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -164,6 +164,9 @@ enum Room {
     Used,
 }
 
+/// What a file of frames begins with: a control frame.
+const ESCAPE: [u8; 4] = [0; 4];
+
 /// Where frames go.
 enum Output {
     Socket(UnixStream),
@@ -214,12 +217,39 @@ impl Output {
     }
 }
 
-/// Moves aside what stands at `path`: a file of frames can't be gone on with.
+/// Moves aside what stands at `path`: a file of frames can't be gone on with. What is no file of frames is somebody else's.
 fn keep(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return Ok(());
     }
+    let mut front = Vec::new();
+    File::open(path)?.take(ESCAPE.len() as u64).read_to_end(&mut front)?;
+    if !front.is_empty() && front != ESCAPE {
+        let what = format!("{} is there already and is no dnstap file: it is left as it is", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+    }
     let mut aside = path.as_os_str().to_owned();
     aside.push(".1");
     fs::rename(path, aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zone file, a database, a configuration: whatever is no file of frames stays where it is.
+    #[test]
+    fn what_is_somebody_elses_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("file");
+        for (there, moves) in [(&b"$TTL 60\n"[..], false), (b"SQLite format 3\0", false), (&[0; 60], true), (b"", true)]
+        {
+            fs::write(&at, there).unwrap();
+            assert_eq!(keep(&at).is_ok(), moves, "{there:?}");
+            assert_eq!(at.exists(), !moves);
+            if !moves {
+                assert_eq!(fs::read(&at).unwrap(), there);
+            }
+        }
+    }
 }
