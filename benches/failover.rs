@@ -173,6 +173,7 @@ fn begin(state: &mut State, kind: Kind, to: &str, regions: &[&str]) -> MoveId {
         regions.iter().map(|region| ((*region).into(), state.base[*region].clone())).collect();
     let (id, now) = (MoveId(state.next_move), state.last);
     let plan = Frozen::new(Plan {
+        shown: None,
         digest: Digest::of_parts([to]),
         kind,
         revision: state.revision_of(regions.keys()),

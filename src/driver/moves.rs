@@ -130,6 +130,8 @@ impl std::fmt::Display for MoveOutcome {
 
 /// By which shares a move goes, and what is to be said of that.
 struct Ramp {
+    /// The shares that are wanted.
+    wanted: Vec<Share>,
     steps: Steps,
     /// The same by what was asked of late, as far as that is known: these are what is carried out.
     weighed: Vec<WeighedStep>,
@@ -138,7 +140,7 @@ struct Ramp {
 
 impl Ramp {
     fn at_once(finding: Option<Finding>) -> Ramp {
-        Ramp { steps: Steps::at_once(), weighed: Vec::new(), finding }
+        Ramp { wanted: vec![Share::ALL], steps: Steps::at_once(), weighed: Vec::new(), finding }
     }
 }
 
@@ -213,13 +215,14 @@ impl Driver {
     fn report(&self, draft: &Draft, order: &Order, ramp: &Ramp) -> Moved {
         let mut findings = draft.findings.clone();
         findings.extend(ramp.finding.clone());
-        findings.extend(judging::freshness(&draft.origin, draft.digest, order.plan.as_deref()));
+        let plan = self.shown(draft, ramp);
+        findings.extend(judging::freshness(&draft.origin, plan, order.plan.as_deref()));
         let unlisted = draft.candidate.differing().iter().flatten().map(|differing| differing.unlisted()).sum();
         Moved {
             kind: draft.kind,
             origin: draft.origin.clone(),
             to: draft.to.clone(),
-            plan: draft.digest,
+            plan,
             moves: draft.regions.iter().map(|(region, site)| (region.to_string(), site.to_string())).collect(),
             steps: ramp.steps.as_slice().to_vec(),
             weighed: ramp.weighed.clone(),
@@ -262,6 +265,14 @@ impl Driver {
         })
     }
 
+    /// What a plan is shown by, and asked for again: what moves, and how it is carried out. Which units go with a step may have
+    /// changed since; the shares that are wanted may not.
+    fn shown(&self, draft: &Draft, ramp: &Ramp) -> Digest {
+        let careful = self.setup.zone(&draft.origin).map(|spec| &spec.moves);
+        let how = careful.map(|policy| (policy.low_ttl, policy.step_wait, policy.bake, policy.drain_deadline));
+        Digest::of(format!("{} {:?} {:?} {how:?}", draft.digest, draft.kind, ramp.wanted).as_bytes())
+    }
+
     /// Steps by what was asked of late; none if too little is known of that.
     fn weighed(&self, draft: &Draft, wanted: &[Share]) -> Vec<WeighedStep> {
         let regions = draft.regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())).collect();
@@ -282,18 +293,19 @@ impl Driver {
         };
         let steps = order.steps.clone().unwrap_or(usual);
         if steps.as_slice().len() == 1 || draft.regions.is_empty() {
-            return Ramp { steps, weighed: Vec::new(), finding: None };
+            return Ramp { wanted: steps.as_slice().to_vec(), steps, weighed: Vec::new(), finding: None };
         }
         let finding = self.ramp_possible(spec, order.steps.is_some());
         let possible = finding.verdict == Verdict::Pass || order.steps.is_some();
         if !possible {
             return Ramp::at_once(Some(finding));
         }
-        let weighed = self.weighed(draft, steps.as_slice());
+        let wanted = steps.as_slice().to_vec();
+        let weighed = self.weighed(draft, &wanted);
         let by_units = Steps::try_from(weighed.iter().map(|step| step.units).collect::<Vec<_>>());
         match by_units {
-            Ok(steps) if !weighed.is_empty() => Ramp { steps, weighed, finding: Some(finding) },
-            _ => Ramp { steps, weighed: Vec::new(), finding: Some(finding) },
+            Ok(steps) if !weighed.is_empty() => Ramp { wanted, steps, weighed, finding: Some(finding) },
+            _ => Ramp { wanted, steps, weighed: Vec::new(), finding: Some(finding) },
         }
     }
 
@@ -308,6 +320,7 @@ impl Driver {
             to: draft.to.clone(),
             revision,
             old_ttl: draft.old_ttl,
+            shown: Some(report.plan),
             ramp_possible: steps.as_slice().len() > 1,
             stepped: steps.as_slice().len() > 1,
             automatic: false,

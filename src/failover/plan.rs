@@ -89,6 +89,9 @@ pub enum Impossible {
 pub struct Plan {
     /// What tells it from any other: over the RRsets that move and what it rests on.
     pub digest: Digest,
+    /// What it was shown by: that digest, with how it is carried out. None: by that digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Digest>,
     /// How it goes about it.
     pub kind: Kind,
     /// The regions that move, each with the site that it is answered from when the plan is made.

@@ -55,7 +55,7 @@ fn beginning(id: MoveId, now: &Move) -> String {
         id.0,
         now.plan.to,
         from.join(", "),
-        now.plan.digest.short()
+        now.plan.shown.unwrap_or(now.plan.digest).short()
     )
 }
 

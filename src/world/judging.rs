@@ -77,7 +77,7 @@ pub fn freshness(origin: &Name, plan: Digest, wanted: Option<&str>) -> Option<Fi
         zone: origin.clone(),
         verdict: Verdict::Block,
         reason: format!(
-            "the plan is {} by now, not {wanted}: content or routing changed since it was shown",
+            "the plan is {} by now, not {wanted}: content or routing changed since it was shown, or it is to be carried out otherwise",
             plan.short()
         ),
         remedy: "look at the new plan with --dry-run and carry out that one".into(),

@@ -138,3 +138,16 @@ fn two_regions_move_at_once() {
     home.expect(0, "hold a.example --region europe");
     assert_eq!(moves(&home).iter().filter(|run| run["held"].is_string()).count(), 1);
 }
+
+/// What was shown was a switchover by steps: neither a failover nor other steps are that plan.
+#[test]
+fn a_plan_is_carried_out_as_it_was_shown() {
+    let home = slow();
+    let _daemon = home.serve();
+    let shown = home.expect(6, "switchover a.example --to pmtpa --dry-run")["plan"].as_str().unwrap().to_owned();
+    for other in ["failover a.example --to pmtpa", "switchover a.example --to pmtpa --step 99%"] {
+        let refused = home.expect(3, &format!("{other} --plan {shown}"));
+        assert!(format!("{refused}").contains("plan.fresh"), "{refused:#}");
+    }
+    home.expect(0, &format!("switchover a.example --to pmtpa --plan {shown} --until begun"));
+}

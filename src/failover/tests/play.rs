@@ -99,6 +99,7 @@ impl Play {
             regions,
             to: to.into(),
             old_ttl: Ttl::new(300).unwrap(),
+            shown: None,
             ramp_possible: true,
             stepped: false,
             automatic: false,

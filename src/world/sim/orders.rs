@@ -88,6 +88,7 @@ impl Simulated {
             to: SiteName::from(request.to.as_str()),
             revision,
             old_ttl: planning::old_ttl(&candidate, &self.held, self.now()),
+            shown: None,
             ramp_possible: stepped,
             stepped,
             automatic: false,
