@@ -29,6 +29,9 @@ pub mod serving;
 // Names that are asked for to find out what resolvers keep.
 pub mod canary;
 
+// How a zone is drilled, what came of it, whose turn it is.
+pub mod drill;
+
 // What may speak against a change.
 pub mod gate;
 

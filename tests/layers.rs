@@ -66,6 +66,7 @@ const LAYERS: &[Layer] = &[
             "snapshot",
             "serving",
             "canary",
+            "drill",
             "gate",
             "door",
             "exposure",

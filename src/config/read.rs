@@ -12,7 +12,7 @@ use super::probe::{read_canary, read_probe};
 use super::problem::Problems;
 use super::protocol::read_protocol;
 use super::table::{At, Table};
-use super::{Config, Control, Server, TcpLimits, networks, zone};
+use super::{Config, Control, Server, TcpLimits, drill, networks, zone};
 use crate::exposure::Limits;
 use crate::serve::dnstap;
 
@@ -61,6 +61,7 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
         dnstap: read_dnstap(top, dir, server.identity.as_deref()),
         canary: read_canary(top, &server.listen),
         probe: read_probe(top),
+        drill_listen: drill::read_listen(top, &server.listen),
         server,
         control: read_control(top),
         resolvers: networks::read_resolvers(top),

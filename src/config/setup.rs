@@ -31,6 +31,7 @@ impl Config {
             include_outside: self.include_outside,
             settings: self.settings(keys.cookies),
             exposures: self.exposures,
+            drill_listen: self.drill_listen.clone(),
         }
     }
 
@@ -76,6 +77,7 @@ impl Config {
                 blast_radius: BlastRadius { percent: zone.blast_radius.percent, names },
             },
             moves: zone.policy.clone(),
+            drill: zone.drill.clone(),
             name_servers: zone.name_servers.clone(),
             routes: zone.routing.iter().filter_map(first).collect(),
         }

@@ -106,11 +106,13 @@ impl Driver {
         Ok(self.journal.since(&Driver::stream(origin), after, limit)?)
     }
 
-    /// What is in the journal on a zone's traffic, newest first, at most so many, each with its stream.
+    /// What is in the journal on a zone's traffic and its drills, of each the newest first and at most so many, each with its
+    /// stream.
     pub fn rows_of(&self, origin: &Name, limit: u32) -> Result<Vec<(String, Row)>, DriverError> {
         let stream = Driver::stream(origin);
         let rows = self.journal.rows(&stream, limit)?;
-        Ok(rows.into_iter().map(|row| (stream.clone(), row)).collect())
+        let drills = self.drill_rows(origin, limit)?;
+        Ok(rows.into_iter().map(|row| (stream.clone(), row)).chain(drills).collect())
     }
 
     /// Lets moves begin again in all zones whose state is in doubt: their origins.

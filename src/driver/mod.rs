@@ -4,6 +4,7 @@
 mod bounds;
 pub mod confirm;
 pub mod drains;
+pub mod drills;
 pub mod engine;
 mod errands;
 pub mod load;
@@ -38,6 +39,7 @@ use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
 use bounds::Bounds;
+use drills::Drills;
 use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
@@ -115,6 +117,10 @@ pub struct Driver {
     readings: Readings,
     /// What was found out about moves beforehand.
     standby: Standby,
+    /// Drills, under way and over.
+    drills: Drills,
+    /// Zones whose drills were due and could not begin, and when that was last seen.
+    put_off: HashMap<Name, Timestamp>,
 }
 
 /// What became of a zone's texts when they were last read.

@@ -172,6 +172,7 @@ impl Driver {
         let ramp = self.ramp(origin, &draft, order);
         let mut report = self.report(&draft, order, &ramp);
         report.findings.extend(self.queued_edit(&draft));
+        report.findings.extend(self.drill_recent(&draft));
         if draft.regions.is_empty() {
             if let Some(leaving) = self.leaving(origin, &draft, &order.request) {
                 return Ok(Err(leaving));
@@ -351,6 +352,7 @@ impl Driver {
     ) -> Result<Result<(), Refusal>, DriverError> {
         let (origin, edited) = (draft.origin.clone(), draft.edit.is_some());
         let by = By { actor: actor.clone(), reason: order.reason.clone() };
+        self.drills.interrupt(&origin, format!("a {} to {} has begun", story::kind(draft.kind), draft.to));
         if !self.publish_edit(draft, order, &by)? {
             report.outcome = MoveOutcome::Blocked;
             return Ok(Ok(()));

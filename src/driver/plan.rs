@@ -95,7 +95,7 @@ impl Driver {
 
 /// The content that a move proposes: what the target's files say now, which have to be good, and at all other sites
 /// what is served, whatever their files say by now.
-fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> Merged {
+pub(super) fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> Merged {
     let mut texts = Texts::new();
     let mut loads = unread(target, origin);
     let mut changed = false;
@@ -124,11 +124,11 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
 }
 
 /// The content that a move proposes, and what belongs to it.
-struct Merged {
-    content: Content,
+pub(super) struct Merged {
+    pub(super) content: Content,
     /// Whether the target's files say something else than what is served there.
-    changed: bool,
-    loads: Finding,
+    pub(super) changed: bool,
+    pub(super) loads: Finding,
     edits: Finding,
     texts: Texts,
 }

@@ -175,6 +175,7 @@ impl Driver {
     pub(super) fn bring_out(&mut self, Prepared { verified, publications }: Prepared) {
         self.put_in_front(&verified);
         for Publication { zone, generation, serial, routing, live, .. } in publications {
+            self.drills.interrupt(&zone, "what is served of the zone has changed");
             self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
         let serving = Arc::clone(&self.serving);

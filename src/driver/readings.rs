@@ -44,25 +44,13 @@ impl Driver {
         shape: Shape,
         former: Option<&Content>,
     ) -> Loading {
-        let place = |site: &SiteSpec| Place { common: spec.common.clone(), own: site.file.clone(), include_outside };
-        let known = |site: &SiteSpec| {
-            let former = former?.sites.iter().find(|former| former.name == site.name)?;
-            let reading = self.readings.lock().get(&(spec.origin.clone(), site.name.clone())).cloned()?;
-            let is_same = former.snapshot.shape() == shape
-                && reading.place == place(site)
-                && reading.zone.ptr_eq(&Arc::downgrade(&former.zone))
-                && reading.stamps.hold();
-            let Reading { diagnostics, stamps, .. } = reading;
-            let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
-            is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })
-        };
-        let loading = from_files(spec, include_outside, shape, former, known);
+        let loading = self.readings.load(spec, include_outside, shape, former);
         let mut readings = self.readings.lock();
         for (site, loaded) in spec.sites.iter().zip(&loading.sites) {
             let key = (spec.origin.clone(), site.name.clone());
             match &loaded.content {
                 Some(content) if !loaded.texts.is_empty() => {
-                    let (place, zone) = (place(site), Arc::downgrade(&content.zone));
+                    let (place, zone) = (Place::of(spec, site, include_outside), Arc::downgrade(&content.zone));
                     let (stamps, diagnostics) = (loaded.stamps.clone(), loaded.diagnostics.clone());
                     readings.insert(key, Reading { place, stamps, diagnostics, zone });
                 }
@@ -75,7 +63,29 @@ impl Driver {
     }
 }
 
+impl Place {
+    fn of(spec: &ZoneSpec, site: &SiteSpec, include_outside: bool) -> Place {
+        Place { common: spec.common.clone(), own: site.file.clone(), include_outside }
+    }
+}
+
 impl Readings {
+    /// What a zone's files say now, without taking that down: what is known of what is served stays known.
+    pub fn load(&self, spec: &ZoneSpec, include_outside: bool, shape: Shape, former: Option<&Content>) -> Loading {
+        let known = |site: &SiteSpec| {
+            let former = former?.sites.iter().find(|former| former.name == site.name)?;
+            let reading = self.lock().get(&(spec.origin.clone(), site.name.clone())).cloned()?;
+            let is_same = former.snapshot.shape() == shape
+                && reading.place == Place::of(spec, site, include_outside)
+                && reading.zone.ptr_eq(&Arc::downgrade(&former.zone))
+                && reading.stamps.hold();
+            let Reading { diagnostics, stamps, .. } = reading;
+            let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
+            is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })
+        };
+        from_files(spec, include_outside, shape, former, known)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<(Name, String), Reading>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

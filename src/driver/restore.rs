@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::bounds::{Bounds, start_folding};
+use super::drills::Drills;
 use super::engine::{By, EndedStream, Engine};
 use super::load::{SiteTexts, from_kept};
 use super::pages::give_back_large_memory;
@@ -53,6 +54,8 @@ impl Driver {
         let mut driver = Driver {
             standby: Standby::start(readings.clone())?,
             readings,
+            drills: Drills::open(&store)?,
+            put_off: HashMap::new(),
             stage: Stage::noted(Arc::clone(&serving), noting)?,
             folding,
             bounds: Bounds::default(),

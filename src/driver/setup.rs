@@ -1,6 +1,7 @@
 //! What the configuration says, in the words of the core.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::exposure::Limits;
@@ -25,6 +26,8 @@ pub struct Setup {
     pub settings: Settings,
     /// How much it is kept who was told what; none: it is not noted.
     pub exposures: Option<Limits>,
+    /// Where drills are answered.
+    pub drill_listen: Vec<SocketAddr>,
 }
 
 /// A zone as it is configured.
@@ -40,8 +43,10 @@ pub struct ZoneSpec {
     pub policy: Policy,
     /// How careful its moves are.
     pub moves: crate::failover::policy::Policy,
+    /// How it is drilled; none: nobody has asked for that.
+    pub drill: Option<crate::drill::Policy>,
     /// Where its name servers are asked, instead of at the addresses that the zone has for them.
-    pub name_servers: Option<Vec<std::net::SocketAddr>>,
+    pub name_servers: Option<Vec<SocketAddr>>,
     /// The site of each region at first; `default` is always among them.
     pub routes: BTreeMap<String, String>,
 }
@@ -74,6 +79,7 @@ impl ZoneSpec {
             sites: sites.collect(),
             policy: content.policy.clone(),
             moves: crate::failover::policy::Policy::default(),
+            drill: None,
             name_servers: None,
             routes: BTreeMap::new(),
         }

@@ -8,6 +8,7 @@ pub mod ask;
 pub mod blast;
 pub mod closure;
 pub mod dead_ends;
+pub mod drills;
 pub mod memo;
 mod reach;
 pub mod serials;
@@ -61,13 +62,15 @@ pub mod id {
     pub const UNRELATED_EDITS: &str = "zone.unrelated-edits";
     /// Every name server of the zone takes part in a move by steps.
     pub const RAMP_POSSIBLE: &str = "plan.ramp-possible";
+    /// The move was drilled of late.
+    pub const DRILL_RECENT: &str = "drill.recent";
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 11] = [
+    pub const SOFT: [&str; 12] = [
         NOTHING_VANISHES,
         CROSS_CLOSURE,
         BLAST_RADIUS,
@@ -79,6 +82,7 @@ pub mod id {
         NEGATIVE_TTL,
         UNRELATED_EDITS,
         RAMP_POSSIBLE,
+        DRILL_RECENT,
     ];
 }
 

@@ -272,6 +272,6 @@ fn aliased_types(zone: &Zone) -> Vec<RrType> {
 }
 
 /// Whether clients ask for the type: proofs and signatures come along by themselves.
-pub(super) fn is_asked_for(rtype: RrType) -> bool {
+pub fn is_asked_for(rtype: RrType) -> bool {
     !matches!(rtype, RrType::RRSIG | RrType::NSEC | RrType::NSEC3 | RrType::NSEC3PARAM)
 }

@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod beginning;
+pub mod drills;
 mod error;
 mod exposures;
 pub mod files;

@@ -1,0 +1,98 @@
+//! Drills: what came of each, the last ones of every zone.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+
+use super::error::unreadable;
+use super::texts::zone_key;
+use super::{Store, StoreError};
+use crate::drill::Drill;
+use crate::name::Name;
+
+/// How many are kept of a zone.
+pub const KEPT: usize = 100;
+
+/// The drills of a store.
+#[derive(Clone, Debug)]
+pub struct Drills(Store);
+
+impl Store {
+    /// The drills.
+    pub fn drills(&self) -> Drills {
+        Drills(self.clone())
+    }
+}
+
+impl Drills {
+    /// Keeps a drill as it stands, in place of what was known of it. The oldest of its zone give way.
+    pub fn keep(&self, zone: &Name, drill: &Drill) -> Result<(), StoreError> {
+        let told = serde_json::to_string(drill).map_err(StoreError::unreadable)?;
+        let zone = zone_key(zone.as_ref());
+        self.0.write(|tx| {
+            tx.execute(
+                "INSERT OR REPLACE INTO drill (zone, number, told) VALUES (?1, ?2, ?3)",
+                params![zone, drill.drill, told],
+            )?;
+            tx.execute(
+                "DELETE FROM drill WHERE zone = ?1 AND number <= ?2",
+                params![zone, drill.drill.saturating_sub(KEPT as u64)],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// All of each zone, oldest first.
+    pub fn all(&self) -> Result<BTreeMap<Name, Vec<Drill>>, StoreError> {
+        self.0.read(|tx| {
+            let mut rows = tx.prepare("SELECT zone, told FROM drill ORDER BY zone, number")?;
+            let rows = rows.query_map([], |row| {
+                let zone = Name::absolute(&row.get::<_, String>(0)?).map_err(unreadable)?;
+                let drill = serde_json::from_str::<Drill>(&row.get::<_, String>(1)?).map_err(unreadable)?;
+                Ok((zone, drill))
+            })?;
+            let mut all: BTreeMap<Name, Vec<Drill>> = BTreeMap::new();
+            for row in rows {
+                let (zone, drill) = row?;
+                all.entry(zone).or_default().push(drill);
+            }
+            Ok(all)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drill::{End, Outcome};
+    use crate::time::Timestamp;
+
+    #[test]
+    fn the_last_ones_are_kept_as_they_stand() {
+        let store = Store::open(None).unwrap();
+        let (drills, zone) = (store.drills(), Name::absolute("A.example").unwrap());
+        let mut drill = Drill {
+            drill: 0,
+            from: vec!["a".into()],
+            to: "b".into(),
+            region: None,
+            actor: "ann".into(),
+            reason: String::new(),
+            began: Timestamp(1),
+            there: None,
+            back: None,
+            end: None,
+        };
+        for number in 1..=KEPT as u64 + 3 {
+            drill.drill = number;
+            drills.keep(&zone, &drill).unwrap();
+        }
+        let why = "the daemon ended".to_owned();
+        let findings = Vec::new();
+        drill.end = Some(End { at: Timestamp(2), outcome: Outcome::Interrupted, why, blocked: false, findings });
+        drills.keep(&zone, &drill).unwrap();
+        let all = drills.all().unwrap();
+        let known = &all[&zone];
+        assert_eq!((all.len(), known.len(), known[0].drill, known.last()), (1, KEPT, 4, Some(&drill)));
+    }
+}
