@@ -29,7 +29,7 @@ Exit codes:
   1  an error; or a move that was published and not confirmed
   2  the command line is wrong
   3  a gate blocks; nothing was changed
-  4  a move is held
+  4  a move is held, or a drill was interrupted
   5  a move was reversed
   6  a dry run: there are changes to make";
 
@@ -282,6 +282,23 @@ Examples:
         #[arg(long, value_name = "N", default_value_t = 10)]
         limit: u32,
     },
+    /// Move a zone there and back where nobody is sent to, to see that it would work
+    #[command(after_help = "\
+A drill goes the whole way of a switchover and back again: gates, steps, TTLs and times are those of
+the policy, and so it takes as long. It answers on listeners of its own; what users are answered, the
+serial and the generation stay as they are. There is one at a time; what is done to the zone for real
+ends it. Ctrl-C leaves it going.
+
+Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted.
+
+Examples:
+  understudy drill wiki.example --to pmtpa
+  understudy drill wiki.example --attach
+      Follows the one that is under way.
+  understudy drill wiki.example --abort --reason 'not today'
+  understudy drill --list
+      Those there were: how they ended, and how long each phase took.")]
+    Drill(DrillArgs),
     /// Make the state directory of a server that never ran before
     #[command(after_help = "\
 A server that finds its state directory empty cannot know whether it is new, or has lost what it
@@ -336,6 +353,35 @@ pub(super) struct MoveArgs {
     pub(super) steps: Vec<Share>,
     #[command(flatten)]
     pub(super) rest: BackArgsRest,
+}
+
+/// A drill, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct DrillArgs {
+    /// The zone
+    #[arg(required_unless_present = "list")]
+    pub(super) zone: Option<String>,
+    /// The site to go to [default: the one that was gone to longest ago]
+    #[arg(long, value_name = "SITE", conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) to: Option<String>,
+    /// Only this region [default: all]
+    #[arg(long, value_name = "REGION", conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) region: Option<String>,
+    /// Why; kept in the journal
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["attach", "list"])]
+    pub(super) reason: Option<String>,
+    /// Do not follow it
+    #[arg(long, conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) detach: bool,
+    /// Follow the one that is under way
+    #[arg(long, conflicts_with_all = ["abort", "list"])]
+    pub(super) attach: bool,
+    /// End the one that is under way
+    #[arg(long, conflicts_with = "list")]
+    pub(super) abort: bool,
+    /// Show the drills that there were
+    #[arg(long)]
+    pub(super) list: bool,
 }
 
 /// A rollback, as it is typed.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::command::Subject;
-use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig};
+use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig, dotless};
 use crate::control::api::Failure;
 use crate::count::counted;
 use crate::driver;
@@ -34,6 +34,8 @@ pub(super) struct CheckReport {
     pub(super) problems: Vec<Problem>,
     /// The zones, in the order of the configuration.
     pub(super) zones: Vec<ZoneCheck>,
+    /// What an operator may want to know, and is not wrong.
+    pub(super) advice: Vec<String>,
 }
 
 /// What a check found about a zone.
@@ -83,7 +85,7 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
                 ));
             }
             Err(SourceError::Wrong(problems)) => {
-                return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new() });
+                return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new(), advice: Vec::new() });
             }
             Err(error) => return Err(error.into()),
         },
@@ -91,7 +93,19 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
     let zones: Vec<ZoneCheck> =
         config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, &zone.name, file))).collect();
     let accepted = zones.iter().all(|zone| zone.errors == 0);
-    Ok(CheckReport { accepted, problems: Vec::new(), zones })
+    Ok(CheckReport { accepted, problems: Vec::new(), zones, advice: undrilled(&config).into_iter().collect() })
+}
+
+/// Says once of all zones that could be moved, and that nobody drills, that there are drills.
+fn undrilled(config: &Config) -> Option<String> {
+    let zones = config.zones.iter().filter(|zone| zone.sites.len() > 1 && zone.drill.is_none());
+    let zones: Vec<String> = zones.map(|zone| dotless(zone.name.as_ref())).collect();
+    let (first, more) = zones.split_first()?;
+    let and = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    Some(format!(
+        "nobody has asked for drills of {first}{and}: `[zone.drill]` with `every = \"7d\"` tries moves out where nobody is \
+         sent to, and has moves warn where none succeeded of late"
+    ))
 }
 
 /// The file of `source`, if it looks like a zone's.

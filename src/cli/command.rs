@@ -7,12 +7,14 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
+    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
     zone_origin,
 };
+use super::drill::Drilling;
 use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
 use crate::control::api::drain::DrainRequest;
+use crate::control::api::drill::{DrillAbort, DrillRequest, DrillsRequest};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
@@ -48,6 +50,7 @@ pub(super) enum Command {
     Explain(Source, ExplainRequest),
     Drain(Source, DrainRequest),
     Top(Source, TopRequest),
+    Drill(Source, Drilling),
     Init(Source),
     AcceptState(Source, AcceptRequest),
     /// Nothing to begin: one that is under way is followed.
@@ -137,6 +140,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Explain { client, name, rtype } => Command::Explain(source, ExplainRequest { client, name, rtype }),
         Sub::Drain { zone, name } => Command::Drain(source, DrainRequest { zone, name }),
         Sub::Top { zone, limit } => Command::Top(source, TopRequest { zone, limit }),
+        Sub::Drill(args) => Command::Drill(source, drilling(args)),
         Sub::Init => Command::Init(source),
         Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
         Sub::Probe(ProbeSub::Calibrate { attach: true, .. }) => Command::Calibrate(source, None),
@@ -183,6 +187,18 @@ fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
 fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Command {
     let usual = if request.kind == MoveKind::Switchover { Until::Done } else { Until::Moved };
     Command::Move(source, request, until.unwrap_or(usual))
+}
+
+fn drilling(args: DrillArgs) -> Drilling {
+    let DrillArgs { zone, to, region, reason, detach, attach, abort, list } = args;
+    match (zone, list) {
+        // Without a zone there is nothing else to do: that is seen to where it is typed.
+        (zone, true) => Drilling::List(DrillsRequest { zone }),
+        (None, false) => Drilling::List(DrillsRequest { zone: None }),
+        (Some(zone), false) if attach => Drilling::Attach(zone),
+        (Some(zone), false) if abort => Drilling::Abort(DrillAbort { zone, reason }),
+        (Some(zone), false) => Drilling::Begin(DrillRequest { zone, to, region, reason }, !detach),
+    }
 }
 
 fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {

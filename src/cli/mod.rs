@@ -5,6 +5,7 @@ mod args;
 mod check;
 mod command;
 mod daemon;
+mod drill;
 mod exit;
 mod follow;
 mod probe;
@@ -83,6 +84,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Explain(source, request) => show(json, daemon::explain(&source, request)),
         Command::Drain(source, request) => show(json, daemon::drain(&source, request)),
         Command::Top(source, request) => show(json, daemon::top(&source, request)),
+        Command::Drill(source, drilling) => drill::run(&source, drilling, json),
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),

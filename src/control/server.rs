@@ -188,6 +188,10 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .route("/v1/explain", with(Request::Explain))
         .route("/v1/drain", with(Request::Drain))
         .route("/v1/top", with(Request::Top))
+        .route("/v1/drill", with(Request::Drill))
+        .route("/v1/drill/abort", with(Request::AbortDrill))
+        .route("/v1/drill/run", with(Request::DrillRun))
+        .route("/v1/drill/list", with(Request::Drills))
         .route("/v1/state/accept", with(Request::AcceptState))
         .route("/v1/probe/calibrate", with(Request::Calibrate))
         .route("/v1/probe/calibration", get(|calls: Calls, actor| ask(calls, actor, Request::Calibration)))
@@ -282,6 +286,9 @@ fn respond(answer: Answer) -> HttpResponse {
         Ok(Response::Explain(report)) => Json(report).into_response(),
         Ok(Response::Drain(report)) => Json(report).into_response(),
         Ok(Response::Top(report)) => Json(report).into_response(),
+        Ok(Response::Drill(report)) => Json(report).into_response(),
+        Ok(Response::DrillRun(report)) => Json(report).into_response(),
+        Ok(Response::Drills(report)) => Json(report).into_response(),
         Ok(Response::Calibration(report)) => Json(report).into_response(),
         Ok(Response::Profiles(report)) => Json(report).into_response(),
         Ok(Response::Look(report)) => Json(report).into_response(),

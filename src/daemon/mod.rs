@@ -1,6 +1,7 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
 mod drains;
+mod drills;
 mod encrypted;
 mod look;
 mod moves;
@@ -188,12 +189,14 @@ impl Daemon {
             let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
             loop {
                 let due = until(self.driver.deadline());
+                let drill = until(self.driver.drill_due());
                 tokio::select! {
                     biased;
                     () = due => {
                         self.driver.tick();
                     }
                     _ = looks.tick() => self.calibrate_what_is_old(),
+                    () = drill => self.driver.begin_due_drill(),
                     call = calls.recv() => match call {
                         // Resolvers take their time; nothing else waits for them.
                         Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
@@ -236,6 +239,10 @@ impl Daemon {
             Request::Explain(request) => self.explain(request).map(Box::new).map(Response::Explain),
             Request::Drain(request) => self.drain(request).map(Box::new).map(Response::Drain),
             Request::Top(request) => self.top(request).map(Box::new).map(Response::Top),
+            Request::Drill(request) => self.begin_drill(request, &actor).map(Response::Drill),
+            Request::AbortDrill(request) => self.abort_drill(request, actor).map(Response::Steer),
+            Request::DrillRun(request) => self.drill_run(request).map(Box::new).map(Response::DrillRun),
+            Request::Drills(request) => self.drills(request).map(Response::Drills),
             Request::AcceptState(request) => self.accept_state(request, actor).map(Response::Steer),
             Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
             Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),

@@ -8,6 +8,7 @@ use crate::control::api::moves::{
     WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
+use crate::driver::drills;
 use crate::driver::engine::By;
 use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
 use crate::failover::effect::{Effect, Issued};
@@ -68,7 +69,7 @@ fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
 }
 
 /// The reason that was given, if it says anything.
-fn given(reason: Option<&str>) -> String {
+pub(super) fn given(reason: Option<&str>) -> String {
     reason.filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given").to_owned()
 }
 
@@ -309,7 +310,9 @@ impl Daemon {
         };
         for (stream, row) in rows {
             let zone = stream.split_once('/').and_then(|(_, zone)| Name::absolute(zone).ok());
-            for text in told(&row) {
+            // What is moved in a drill is not moved for real.
+            let front = if stream.starts_with(drills::STREAM) { "in a drill: " } else { "" };
+            for text in told(&row).into_iter().map(|text| format!("{front}{text}")) {
                 entries.push(HistoryEntry {
                     at: row.at,
                     actor: row.actor.name.clone(),
@@ -354,7 +357,7 @@ impl Daemon {
 }
 
 /// What a row tells, in sentences.
-fn told(row: &Row) -> Vec<String> {
+pub(super) fn told(row: &Row) -> Vec<String> {
     let lines = row.event["told"].as_array().into_iter().flatten();
     let lines: Vec<String> = lines.filter_map(|line| line.as_str().map(str::to_owned)).collect();
     match (lines.is_empty(), &row.event["reload"]) {
@@ -379,7 +382,7 @@ fn ending(row: &Row, run: u64) -> Option<Ending> {
     })
 }
 
-fn status(id: MoveId, moving: &Move) -> MoveStatus {
+pub(super) fn status(id: MoveId, moving: &Move) -> MoveStatus {
     let until = match &moving.phase {
         Phase::AwaitingApproval { until } | Phase::Draining { until, .. } => Some(*until),
         Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Shifting { clock: Clock::Until(until) } => {

@@ -69,6 +69,7 @@ impl Daemon {
             moves: self.moves_of(origin),
             sites: self.sites_of(origin),
             old_until: self.old_until(origin),
+            last_drill: self.driver.drills().last(origin),
             content,
         }
     }

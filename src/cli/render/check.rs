@@ -29,6 +29,7 @@ impl Report for CheckReport {
             let rejected = self.zones.iter().filter(|zone| zone.errors > 0).count();
             let _ = writeln!(text, "{} checked, {rejected} rejected", counted(self.zones.len(), "zone"));
         }
+        self.advice.iter().for_each(|advice| _ = writeln!(text, "note: {advice}"));
         text
     }
 

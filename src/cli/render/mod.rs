@@ -5,6 +5,7 @@ pub(super) mod check;
 pub(super) mod curve;
 pub(super) mod dig;
 mod drain;
+pub(super) mod drill;
 mod finding;
 mod moves;
 pub(super) mod probe;

@@ -106,12 +106,13 @@ fn wrapped(front: &str, words: &[String], separator: &str) -> String {
     text
 }
 
-/// The moves of a zone, what is known of its sites where it is worth a word, and what caches may hold.
+/// The moves of a zone, what caches may hold, its last drill, and what is known of its sites where it is worth a word.
 fn under_way(zone: &ZoneStatus) -> String {
     let mut lines: Vec<String> = zone.moves.iter().map(super::run::progress).collect();
     if let Some(until) = zone.old_until {
         lines.push(format!("caches may hold answers that are not given any more until {}", until));
     }
+    lines.extend(zone.last_drill.as_ref().map(|drill| super::drill::last(drill, crate::driver::now())));
     for site in zone.sites.iter().filter(|site| site.health == "down" || site.forced.is_some()) {
         let forced = site.forced.as_ref().map(|forced| format!(", held so by {forced}; measured: {}", site.measured));
         lines.push(format!("site {} is {}{}", site.site, site.health, forced.unwrap_or_default()));

@@ -2,6 +2,7 @@
 //! removed, within a version of the paths (`/v1/…`).
 
 pub mod drain;
+pub mod drill;
 pub mod moves;
 pub mod probe;
 pub mod told;
@@ -13,11 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 pub use crate::door::Override;
+use crate::drill::Drill;
 use crate::evidence::Verdict;
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::time::Timestamp;
 use drain::{DrainReport, DrainRequest};
+use drill::{DrillAbort, DrillBegun, DrillRequest, DrillRunReport, DrillRunRequest, DrillsReport, DrillsRequest};
 use moves::{
     HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
     SteerReport, SteerRequest,
@@ -48,6 +51,14 @@ pub enum Request {
     Drain(DrainRequest),
     /// What is asked most, and by whom (`POST /v1/top`).
     Top(TopRequest),
+    /// Move a zone there and back where nobody is sent to (`POST /v1/drill`).
+    Drill(DrillRequest),
+    /// End a drill (`POST /v1/drill/abort`).
+    AbortDrill(DrillAbort),
+    /// How a drill stands (`POST /v1/drill/run`).
+    DrillRun(DrillRunRequest),
+    /// What drills there were (`POST /v1/drill/list`).
+    Drills(DrillsRequest),
     /// Go on although it is not known what a lost state directory knew (`POST /v1/state/accept`).
     AcceptState(AcceptRequest),
     /// Measure resolvers (`POST /v1/probe/calibrate`).
@@ -81,6 +92,12 @@ pub enum Response {
     Drain(Box<DrainReport>),
     /// What is asked most, and by whom.
     Top(Box<TopReport>),
+    /// A drill that has begun.
+    Drill(DrillBegun),
+    /// How a drill stands.
+    DrillRun(Box<DrillRunReport>),
+    /// What drills there were.
+    Drills(DrillsReport),
     /// How measuring resolvers stands.
     Calibration(Box<CalibrationReport>),
     /// What is known of resolvers.
@@ -184,6 +201,9 @@ pub struct ZoneStatus {
     /// Until when caches that obey TTLs may hold answers that are not given any more; none where there are none.
     #[serde(default)]
     pub old_until: Option<Timestamp>,
+    /// The last drill of it, under way or over; none if there was none.
+    #[serde(default)]
+    pub last_drill: Option<Drill>,
     /// What became of its files.
     pub content: ContentStatus,
 }
