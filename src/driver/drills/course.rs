@@ -17,7 +17,7 @@ use super::super::standby::stand_back;
 use super::sample::Samples;
 use super::shadow::Shadow;
 use super::{Drills, Stop, stream};
-use crate::count::span;
+use crate::count::{counted, span};
 use crate::digest::Digest;
 use crate::door::{Candidate, Proposal};
 use crate::drill::{Drill, End, Leg, Outcome, PhaseTime};
@@ -137,10 +137,11 @@ impl Course {
         self.take_up()?;
         let mut world = self.raise()?;
         let begun = format!(
-            "drill {} to {}: it answers on {}",
+            "drill {} to {}: it answers on {}, and is asked {} after each publication",
             self.drill.drill,
             self.drill.to,
-            world.listeners().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            world.listeners().iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            counted(world.samples.len(), "question")
         );
         self.tell(begun, &world)?;
         self.drills.show(world.listeners(), &self.engine.state);
