@@ -85,7 +85,12 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
                 ));
             }
             Err(SourceError::Wrong(problems)) => {
-                return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new(), advice: Vec::new() });
+                return Ok(CheckReport {
+                    accepted: false,
+                    problems: problems.0,
+                    zones: Vec::new(),
+                    advice: Vec::new(),
+                });
             }
             Err(error) => return Err(error.into()),
         },

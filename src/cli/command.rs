@@ -7,8 +7,8 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
-    zone_origin,
+    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub,
+    Until, zone_origin,
 };
 use super::drill::Drilling;
 use super::simulate::WhatIf;

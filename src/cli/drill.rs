@@ -69,8 +69,9 @@ fn list(source: &Source, request: DrillsRequest) -> Result<DrillsReport, Failure
 
 /// Shows a drill until it ends.
 fn follow(source: &Source, request: DrillRunRequest, json: bool) -> Exit {
-    let outcome = state_dir(source)
-        .and_then(|dir| runtime()?.block_on(Follower { dir: &dir, request, json, shown: false, told: false }.show_all()));
+    let outcome = state_dir(source).and_then(|dir| {
+        runtime()?.block_on(Follower { dir: &dir, request, json, shown: false, told: false }.show_all())
+    });
     outcome.unwrap_or_else(|failure| {
         if !json {
             return show_failure(json, &failure);

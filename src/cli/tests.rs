@@ -360,6 +360,7 @@ fn status_fits_a_terminal() {
         moves: Vec::new(),
         sites: Vec::new(),
         old_until: None,
+        last_drill: None,
         content,
     };
     let split =

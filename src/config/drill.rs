@@ -95,3 +95,54 @@ fn read_required(table: &Table<'_>) -> Option<Required> {
     }
     known.map(|(_, required)| *required)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Config, Problems, read};
+
+    fn read_text(top: &str, zone: &str) -> Result<Config, Problems> {
+        let text = format!(
+            "version = 1\n[server]\nlisten = ['0.0.0.0:5300']\n{top}\n[[zone]]\nname = 'a'\nfile = 'a'\n{zone}\n"
+        );
+        read(Path::new("understudy.toml"), &text)
+    }
+
+    #[test]
+    fn drills_are_configured_or_not() {
+        let config = read_text("", "").unwrap();
+        assert_eq!((&config.zones[0].drill, config.drill_listen), (&None, usual_listen()));
+        let config = read_text("[drill]\nlisten = ['127.0.0.1:5301']", "[zone.drill]").unwrap();
+        assert_eq!(config.zones[0].drill, Some(Policy::default()));
+        assert_eq!(config.drill_listen, ["127.0.0.1:5301".parse().unwrap()]);
+        let keys = "every = '7d'\nquiet = ['02:00-05:00', '23:00-00:30']\nmax_age = '14d'\nrequired = 'block'\ndeadline = '2h'";
+        let day = Duration::from_secs(86_400);
+        let wanted = Policy {
+            every: Some(7 * day),
+            quiet: vec!["02:00-05:00".parse().unwrap(), "23:00-00:30".parse().unwrap()],
+            max_age: 14 * day,
+            required: Required::Block,
+            deadline: day / 12,
+        };
+        assert_eq!(read_text("", &format!("[zone.drill]\n{keys}")).unwrap().zones[0].drill, Some(wanted));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (top, zone, said) in [
+            ("[drill]\nlisten = []", "", "is empty"),
+            ("[drill]\nlisten = ['127.0.0.1:5300']", "", "is within `0.0.0.0:5300` of `server.listen`"),
+            ("[drill]\nlisten = ['127.0.0.1']", "", "`127.0.0.1:53`"),
+            ("", "[zone.drill]\nevery = 0", "is 0"),
+            ("", "[zone.drill]\nquiet = ['02:00-05:00']", "is set without `every`"),
+            ("", "[zone.drill]\nevery = '7d'\nquiet = ['at night']", "no stretch of the day"),
+            ("", "[zone.drill]\nrequired = 'blok'", "did you mean `block`?"),
+            ("", "[zone.drill]\nmax_ago = '7d'", "`max_age`"),
+        ] {
+            let wrong = read_text(top, zone).unwrap_err().to_string();
+            assert!(wrong.contains(said), "{top}{zone}: {wrong}");
+        }
+    }
+}

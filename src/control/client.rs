@@ -38,9 +38,7 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Top(body) => post(stream, "/v1/top", body).await.map(Box::new).map(Response::Top),
             Request::Drill(body) => post(stream, "/v1/drill", body).await.map(Response::Drill),
             Request::AbortDrill(body) => post(stream, "/v1/drill/abort", body).await.map(Response::Steer),
-            Request::DrillRun(body) => {
-                post(stream, "/v1/drill/run", body).await.map(Box::new).map(Response::DrillRun)
-            }
+            Request::DrillRun(body) => post(stream, "/v1/drill/run", body).await.map(Box::new).map(Response::DrillRun),
             Request::Drills(body) => post(stream, "/v1/drill/list", body).await.map(Response::Drills),
             Request::AcceptState(body) => post(stream, "/v1/state/accept", body).await.map(Response::Steer),
             Request::Calibrate(body) => {

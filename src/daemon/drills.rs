@@ -81,8 +81,8 @@ impl Daemon {
         let only: Option<Name> = request.zone.as_deref().map(name).transpose()?;
         let all = self.driver.drills().all().into_iter();
         let all = all.filter(|(zone, _)| only.as_ref().is_none_or(|only| only == zone));
-        let reports =
-            all.flat_map(|(zone, drills)| drills.into_iter().map(move |drill| DrillReport { zone: zone.clone(), drill }));
+        let reports = all
+            .flat_map(|(zone, drills)| drills.into_iter().map(move |drill| DrillReport { zone: zone.clone(), drill }));
         let mut drills: Vec<DrillReport> = reports.collect();
         drills.sort_by_key(|report| report.drill.began);
         Ok(DrillsReport { drills })

@@ -26,10 +26,7 @@ pub fn next(policy: &Policy, last: Option<Last>, now: Timestamp) -> Option<Times
 }
 
 /// Whose turn it is at `now`, if it is anybody's: the one that was drilled longest ago, the first one of several.
-pub fn turn<'a, K>(
-    zones: impl IntoIterator<Item = (K, &'a Policy, Option<Last>)>,
-    now: Timestamp,
-) -> Option<K> {
+pub fn turn<'a, K>(zones: impl IntoIterator<Item = (K, &'a Policy, Option<Last>)>, now: Timestamp) -> Option<K> {
     let due = zones.into_iter().filter(|(_, policy, last)| next(policy, *last, now) == Some(now));
     due.min_by_key(|(_, _, last)| last.map(|last| last.began)).map(|(zone, ..)| zone)
 }

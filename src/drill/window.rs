@@ -101,7 +101,9 @@ mod tests {
             let again: Window = window.to_string().parse().unwrap();
             assert_eq!(again, window, "{text}");
         }
-        for text in ["", "2:00-5:00", "02:00", "02:00-02:00", "25:00-26:00", "24:01-03:00", "02:60-03:00", "+2:00-03:00"] {
+        for text in
+            ["", "2:00-5:00", "02:00", "02:00-02:00", "25:00-26:00", "24:01-03:00", "02:60-03:00", "+2:00-03:00"]
+        {
             assert!(text.parse::<Window>().is_err(), "{text}");
         }
     }

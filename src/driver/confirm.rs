@@ -64,11 +64,7 @@ fn gives_published(serving: &Serving, listener: SocketAddr, transport: Transport
 }
 
 /// Asks a listener of ours: the address that was asked from, and the answer.
-pub(super) fn ask(
-    listener: SocketAddr,
-    transport: Transport,
-    query: &[u8],
-) -> std::io::Result<(IpAddr, Vec<u8>)> {
+pub(super) fn ask(listener: SocketAddr, transport: Transport, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
     let target = reachable(listener);
     match transport {
         Transport::Udp => ask_udp(target, query),

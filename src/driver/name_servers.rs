@@ -113,9 +113,7 @@ pub(super) fn ramp_possible(serving: &Serving, own: &[SocketAddr], spec: &ZoneSp
         true => {
             "not all name servers of the zone are known to answer from our state: they would answer everybody from one site"
         }
-        false => {
-            "not all name servers of the zone are known to answer from our state, so everybody moves in one step"
-        }
+        false => "not all name servers of the zone are known to answer from our state, so everybody moves in one step",
     };
     Finding {
         gate: id::RAMP_POSSIBLE,

@@ -83,6 +83,6 @@ mod tests {
         // An override covers it for as long as nothing else was drilled.
         let digest = |drilled, now| judged(Required::Block, &[way("a", drilled)], now).digest();
         assert_eq!(digest(Some(0), 101), digest(Some(0), 9000));
-        assert_ne!(digest(Some(0), 9000), digest(Some(1), 9000));
+        assert_ne!(digest(Some(0), 9000), digest(Some(2000), 9000));
     }
 }

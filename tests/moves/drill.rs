@@ -209,7 +209,9 @@ fn a_drill_that_was_broken_off_is_told_so() {
 fn what_cannot_be_drilled_is_refused_with_what_to_do() {
     let drilled = drilled(SLOW, "");
     let config = drilled.home.read("understudy.toml");
-    drilled.home.write("b.zone", "$TTL 60\n@ IN SOA ns0.a.example. host.a.example. 1 1h 10m 2w 20\n@ IN NS ns0.a.example.\n");
+    drilled
+        .home
+        .write("b.zone", "$TTL 60\n@ IN SOA ns0.a.example. host.a.example. 1 1h 10m 2w 20\n@ IN NS ns0.a.example.\n");
     drilled.home.write("understudy.toml", &format!("{config}\n[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n"));
     let _daemon = drilled.home.serve();
     let refused = |line: &str, what: &str, next: &str| {
@@ -282,7 +284,10 @@ fn drills_that_are_due_begin_by_themselves_in_turn() {
     let config = home.read("understudy.toml");
     let (top, zone) = config.split_once("[[zone]]").unwrap();
     let every = |text: &str| format!("[[zone]]{text}\n[zone.drill]\nevery = '1s'\n");
-    home.write("understudy.toml", &format!("{top}{}{}", every(&zone), every(&zone.replace("'a.example'", "'b.example'"))));
+    home.write(
+        "understudy.toml",
+        &format!("{top}{}{}", every(&zone), every(&zone.replace("'a.example'", "'b.example'"))),
+    );
     let _daemon = home.serve();
     let drills = wait_for("four drills", || {
         let drills = home.expect(0, "drill --list")["drills"].as_array().unwrap().clone();
@@ -298,6 +303,10 @@ fn drills_that_are_due_begin_by_themselves_in_turn() {
         assert!(pair[0]["end"]["at"].as_i64() <= pair[1]["began"].as_i64(), "{pair:#?}");
     }
     for drill in over {
-        assert_eq!((&drill["end"]["outcome"], &drill["actor"]), (&"succeeded".into(), &"understudy".into()), "{drill:#}");
+        assert_eq!(
+            (&drill["end"]["outcome"], &drill["actor"]),
+            (&"succeeded".into(), &"understudy".into()),
+            "{drill:#}"
+        );
     }
 }

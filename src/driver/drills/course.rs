@@ -166,12 +166,7 @@ impl Course {
         let (next_move, revision) = former.map_or((1, 0), |state| (state.next_move, state.revision));
         let state = &self.given.state;
         let policy = Policy { approval: Approval::Nothing, ..self.given.spec.moves.clone() };
-        let state = State {
-            pending: BTreeMap::new(),
-            refusal: None,
-            policy: Frozen::new(policy),
-            ..state.clone()
-        };
+        let state = State { pending: BTreeMap::new(), refusal: None, policy: Frozen::new(policy), ..state.clone() };
         let revision = revision.max(state.revision);
         self.engine = Engine::new(state.going_on(next_move, revision), last.map(|row| row.sequence));
         Ok(())
@@ -189,9 +184,9 @@ impl Course {
         let Given { origin, known, regions, .. } = &self.given;
         let zone = serving.zone(origin.as_ref());
         let ends = self.drill.from.iter().chain([&self.drill.to]);
-        let sites = zone.iter().flat_map(|zone| {
-            ends.clone().filter_map(|site| Some(zone.content.site(zone.content.site_named(site)?)))
-        });
+        let sites = zone
+            .iter()
+            .flat_map(|zone| ends.clone().filter_map(|site| Some(zone.content.site(zone.content.site_named(site)?))));
         let moved = regions.keys().filter_map(|region| serving.regions.named(region.as_str()));
         Samples::of(&sites.collect::<Vec<_>>(), serving, known, &moved.collect::<Vec<_>>())
     }
@@ -201,8 +196,7 @@ impl Course {
         let Given { origin, include_outside, spec, readings, .. } = &self.given;
         let Some(former) = world.zone().cloned() else { return Err(not_served(origin)) };
         let policy = &former.content.policy;
-        let shape =
-            Shape { key: world.serving().key, negative_ttl: policy.negative_ttl, max_ttl: policy.max_ttl };
+        let shape = Shape { key: world.serving().key, negative_ttl: policy.negative_ttl, max_ttl: policy.max_ttl };
         let loading = readings.load(spec, *include_outside, shape, Some(&former.content));
         let Merged { content, changed, loads, .. } = merge(&former, loading, &self.drill.to, origin);
         if loads.verdict.stops() {
@@ -252,10 +246,10 @@ impl Course {
         let phases = world.ended.iter().take(1).flat_map(|ended| {
             let times = &ended.last.times;
             let until = times.iter().skip(1).map(|(_, at)| *at).chain([ended.at]);
-            times.iter().zip(until).map(|((phase, at), until)| PhaseTime {
-                phase: phase.to_string(),
-                millis: millis(until.since(*at)),
-            })
+            times
+                .iter()
+                .zip(until)
+                .map(|((phase, at), until)| PhaseTime { phase: phase.to_string(), millis: millis(until.since(*at)) })
         });
         Ok(Leg { millis: millis(now().since(began)), phases: phases.collect() })
     }

@@ -11,10 +11,10 @@ use crate::gate::vanish::is_asked_for;
 use crate::name::{Name, NameRef};
 use crate::net::{ClientNet, Network, Region};
 use crate::rr::{Class, RrType};
+use crate::serving::Serving;
 use crate::serving::content::SiteContent;
 use crate::serving::regions::{DEFAULT, RegionId};
 use crate::serving::respond::Transport;
-use crate::serving::Serving;
 use crate::world::sim::message::{Data, Message, read};
 use crate::zone::diff::diff;
 use crate::zone::rdata;
@@ -71,7 +71,8 @@ impl Samples {
 
     /// The answers of a listener that are not what the texts say, the first few in a line each.
     pub(super) fn wrong(&self, serving: &Serving, listener: SocketAddr) -> Vec<String> {
-        let asked = self.questions.iter().flat_map(|question| self.clients.iter().map(move |client| (question, *client)));
+        let asked =
+            self.questions.iter().flat_map(|question| self.clients.iter().map(move |client| (question, *client)));
         let wrong = asked.filter_map(|((name, rtype), client)| {
             let why = compare(serving, listener, client, name.as_ref(), *rtype).err()?;
             Some(format!("{name} {rtype} for {client}: {why}"))
@@ -213,10 +214,19 @@ mod tests {
         assert_eq!(known.wrong(&base, listener), [""; 0]);
         // What is answered is the first site's: held against the other one it is wrong, and so it is against other texts.
         for (expected, what) in [
-            (serving(common, other, &[1, 1, 1]), "w.x.example. A for 192.0.2.1: other records than the texts have at b"),
+            (
+                serving(common, &common.replace("192.0.2.1", "192.0.2.7"), &[1, 1, 1]),
+                "w.x.example. A for 192.0.2.1: other records than the texts have at b",
+            ),
             (serving(&common.replace("TXT x", "TXT y"), other, &[0, 0, 0]), "t.x.example. TXT for 192.0.2.1"),
-            (serving(&common.replace("m MX 5 w", "m 1 MX 5 w"), other, &[0, 0, 0]), "m.x.example. MX for 192.0.2.1: a TTL"),
-            (serving(&format!("{common}n A 192.0.2.9"), other, &[0, 0, 0]), "n.x.example. A for 192.0.2.1: response code 3"),
+            (
+                serving(&common.replace("m MX 5 w", "m 1 MX 5 w"), other, &[0, 0, 0]),
+                "m.x.example. MX for 192.0.2.1: a TTL",
+            ),
+            (
+                serving(&format!("{common}n A 192.0.2.9"), other, &[0, 0, 0]),
+                "n.x.example. A for 192.0.2.1: response code 3",
+            ),
         ] {
             let wrong = samples(&expected).wrong(&expected, listener);
             assert!(wrong.iter().any(|line| line.starts_with(what)), "{what}: {wrong:#?}");
