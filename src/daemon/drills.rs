@@ -27,7 +27,7 @@ impl Daemon {
             reason: moves::given(request.reason.as_deref()),
         };
         let after = self.driver.drill_rows_end(&origin).map_err(failed)?.0;
-        let drill = self.driver.begin_drill(&origin, &order, actor).map_err(cannot)?;
+        let drill = self.driver.order_drill(&origin, &order, actor).map_err(cannot)?;
         Ok(DrillBegun { zone: origin, drill: drill.drill, from: drill.from, to: drill.to, after })
     }
 

@@ -202,6 +202,15 @@ fn a_drill_that_was_broken_off_is_told_so() {
     drilled.home.expect(0, "reload");
     assert_eq!(ended(&drilled.over()).1, "what is served of the zone has changed");
     assert_eq!(drilled.home.expect(0, "drill a.example --list")["drills"].as_array().unwrap().len(), 3);
+
+    // A server that ends in order does not wait for one.
+    drilled.home.expect(0, "drill a.example --detach");
+    drilled.until_answered();
+    let stopping = Instant::now();
+    assert!(daemon.stop().success());
+    assert!(stopping.elapsed() < Duration::from_secs(10), "{:?}", stopping.elapsed());
+    let _daemon = drilled.home.serve();
+    assert_eq!(ended(&drilled.over()), ("interrupted".into(), "the daemon ended".into()));
 }
 
 /// Each refusal says what to do.

@@ -173,6 +173,14 @@ impl Drills {
         self.known().held.get(zone)?.last().cloned()
     }
 
+    /// When the last drill of a zone began, and how it ended.
+    fn last_began(&self, zone: &Name) -> Option<Last> {
+        let known = self.known();
+        let last = known.held.get(zone)?.last()?;
+        let outcome = last.end.as_ref().map_or(Outcome::Interrupted, |end| end.outcome);
+        Some(Last { began: last.began, outcome })
+    }
+
     /// All drills that are known, by zone, oldest first.
     pub fn all(&self) -> BTreeMap<Name, Vec<Drill>> {
         self.known().held.clone()
@@ -269,8 +277,15 @@ impl Driver {
         Ok(self.journal.latest(&stream(origin))?.map_or(Sequence(0), |row| row.sequence))
     }
 
-    /// Begins a drill, which goes on by itself.
-    pub fn begin_drill(&mut self, origin: &Name, order: &DrillOrder, actor: &Actor) -> Result<Drill, CannotDrill> {
+    /// Begins a drill by the word of an operator. It goes on by itself.
+    pub fn order_drill(&mut self, origin: &Name, order: &DrillOrder, actor: &Actor) -> Result<Drill, CannotDrill> {
+        let drill = self.begin_drill(origin, order, actor)?;
+        let by = By { actor: actor.clone(), reason: order.reason.clone() };
+        self.note(&by, format!("drill {origin} --to {}", drill.to), None);
+        Ok(drill)
+    }
+
+    fn begin_drill(&mut self, origin: &Name, order: &DrillOrder, actor: &Actor) -> Result<Drill, CannotDrill> {
         let given = self.given(origin, order, actor)?;
         let last = self.drills.last(origin);
         let mut from: Vec<String> = given.regions.values().map(ToString::to_string).collect();
@@ -401,14 +416,9 @@ impl Driver {
     }
 
     fn last_drill(&self, origin: &Name) -> Option<Last> {
-        let last = self.drills.last(origin);
-        let last = last.map(|drill| {
-            let outcome = drill.end.map_or(Outcome::Interrupted, |end| end.outcome);
-            Last { began: drill.began, outcome }
-        });
         // One that could not begin is as one that was broken off.
         let put_off = self.put_off.get(origin).map(|at| Last { began: *at, outcome: Outcome::Interrupted });
-        last.into_iter().chain(put_off).max_by_key(|last| last.began)
+        self.drills.last_began(origin).into_iter().chain(put_off).max_by_key(|last| last.began)
     }
 
     /// `drill.recent`; nothing where nobody has asked for drills, or it is a way back.

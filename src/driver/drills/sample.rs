@@ -25,6 +25,8 @@ const DIFFERING: usize = 250;
 const OTHERS: usize = 250;
 /// The most clients of a region that questions are asked for.
 const CLIENTS: usize = 4;
+/// The most questions that are asked at a time, over all clients.
+const MOST: usize = 2000;
 /// How many wrong answers are told.
 const TOLD: usize = 5;
 /// Networks of which one is likely to be in no region: those of documentation and of nobody.
@@ -64,16 +66,22 @@ impl Samples {
         Samples { questions, clients }
     }
 
-    /// How many questions there are, over all clients.
+    /// How many questions are asked, over all clients.
     pub(super) fn len(&self) -> usize {
-        self.questions.len() * self.clients.len()
+        (self.questions.len() * self.clients.len()).min(MOST)
+    }
+
+    /// What is asked, and for whom: each question once, then each for the next client, and so on.
+    fn asked(&self) -> impl Iterator<Item = (&(Name, RrType), IpAddr)> {
+        (0..self.len()).map(|at| {
+            let (round, question) = (at / self.questions.len(), at % self.questions.len());
+            (&self.questions[question], self.clients[(question + round) % self.clients.len()])
+        })
     }
 
     /// The answers of a listener that are not what the texts say, the first few in a line each.
     pub(super) fn wrong(&self, serving: &Serving, listener: SocketAddr) -> Vec<String> {
-        let asked =
-            self.questions.iter().flat_map(|question| self.clients.iter().map(move |client| (question, *client)));
-        let wrong = asked.filter_map(|((name, rtype), client)| {
+        let wrong = self.asked().filter_map(|((name, rtype), client)| {
             let why = compare(serving, listener, client, name.as_ref(), *rtype).err()?;
             Some(format!("{name} {rtype} for {client}: {why}"))
         });
