@@ -311,8 +311,9 @@ impl Daemon {
         for (stream, row) in rows {
             let zone = stream.split_once('/').and_then(|(_, zone)| Name::absolute(zone).ok());
             // What is moved in a drill is not moved for real.
-            let front = if stream.starts_with(drills::STREAM) { "in a drill: " } else { "" };
-            for text in told(&row).into_iter().map(|text| format!("{front}{text}")) {
+            let of_drill = |text: &str| stream.starts_with(drills::STREAM) && !text.starts_with(drills::STREAM);
+            let front = |text: &str| if of_drill(text) { "in a drill: " } else { "" };
+            for text in told(&row).into_iter().map(|text| format!("{}{text}", front(&text))) {
                 entries.push(HistoryEntry {
                     at: row.at,
                     actor: row.actor.name.clone(),

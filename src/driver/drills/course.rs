@@ -109,6 +109,8 @@ impl Course {
     pub(super) fn run(mut self) {
         // A drill is never in the way of what is served.
         stand_back();
+        // The log tells what it moves from what is moved for real.
+        let _span = tracing::info_span!("drill", number = self.drill.drill).entered();
         let (outcome, why, findings) = match self.there_and_back() {
             Ok(()) => (Outcome::Succeeded, String::new(), Vec::new()),
             Err(Broken::Stopped(why)) => (Outcome::Interrupted, why, Vec::new()),
@@ -121,8 +123,9 @@ impl Course {
         };
         let blocked = !findings.is_empty();
         self.drill.end = Some(End { at: now(), outcome, why, blocked, findings });
-        let told = format!("drill {}: {}", self.drill.drill, self.drill.told().unwrap_or_default());
+        let told = self.drill.told().unwrap_or_default();
         tracing::info!(zone = %self.given.origin, "{told}");
+        let told = format!("drill {}: {told}", self.drill.drill);
         let generation = self.given.live.generation;
         if let Err(error) = self.write(vec![told], generation) {
             tracing::error!(zone = %self.given.origin, %error, "how a drill ended could not be written to the journal");
