@@ -8,7 +8,8 @@ use understudy::rr::RrType;
 
 use crate::support::daemon::{Home, free_port, try_ask};
 use crate::{
-    ESAMS, KNAMS, PMTPA, SLOW, ZONE, beside, client, failed, finding, home, lines_of, seen_by, short, site, wait_for,
+    ESAMS, KNAMS, PMTPA, SLOW, ZONE, beside, client, european, failed, finding, home, lines_of, seen_by, short, site,
+    wait_for,
 };
 
 /// A policy whose drills are over as soon as can be.
@@ -137,10 +138,43 @@ fn a_drill_to_a_site_that_lacks_a_name_fails_and_says_which() {
     assert!(end["findings"].to_string().contains("zone.loads"), "{end:#}");
     // Nobody can listen there any more: it can't be drilled, and that is no gate's word.
     drilled.home.write("pmtpa.zone", &site(PMTPA, ""));
-    let _taken = std::net::TcpListener::bind(drilled.shadow).unwrap();
+    let taken = std::net::TcpListener::bind(drilled.shadow).unwrap();
     let end = drill(1);
     assert!(end["why"].to_string().contains("cannot listen on"), "{end:#}");
+    // Nor is it a gate's word that the site is known not to work.
+    drilled.home.expect(0, "site down pmtpa");
+    drop(taken);
+    let end = drill(1);
+    assert!(end["why"].to_string().contains("pmtpa is down"), "{end:#}");
     assert_eq!((daemon.serial(ZONE), seen_by(&daemon, client(0)).0), (serial, KNAMS));
+}
+
+/// Regions that are answered from different sites go back to where each was.
+#[test]
+fn a_drill_of_regions_at_several_sites_takes_each_back_to_its_own() {
+    let drilled = drilled(AT_ONCE, "");
+    let daemon = drilled.home.serve();
+    drilled.home.expect(0, "failover a.example --to esams --region europe --until done");
+    let public = || [client(0), european(0)].map(|client| seen_by(&daemon, client).0);
+    assert_eq!(public(), [KNAMS, ESAMS]);
+    let (code, lines) = lines_of(beside(&drilled.home, "drill a.example --to pmtpa"));
+    assert_eq!((code, &lines[0]["from"]), (0, &serde_json::json!(["esams", "knams"])), "{lines:#?}");
+    let told = format!("{lines:#?}");
+    for text in ["rollback 2 to", "rollback 3 to", "europe from pmtpa", "default from pmtpa"] {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+    assert_eq!(public(), [KNAMS, ESAMS]);
+}
+
+/// A drill that hangs comes to an end nevertheless.
+#[test]
+fn a_drill_has_a_deadline() {
+    let drilled = drilled(SLOW, "[zone.drill]\ndeadline = '1s'");
+    let _daemon = drilled.home.serve();
+    let (code, lines) = lines_of(beside(&drilled.home, "drill a.example --to pmtpa"));
+    let end = &lines.last().unwrap()["end"];
+    assert_eq!((code, &end["outcome"]), (1, &"failed".into()), "{lines:#?}");
+    assert_eq!(end["why"], "it did not come to its end within 1 second");
 }
 
 /// A failover ends a drill at once, and takes no longer for it.
@@ -295,7 +329,7 @@ fn drills_that_are_due_begin_by_themselves_in_turn() {
     let every = |text: &str| format!("[[zone]]{text}\n[zone.drill]\nevery = '1s'\n");
     home.write(
         "understudy.toml",
-        &format!("{top}{}{}", every(&zone), every(&zone.replace("'a.example'", "'b.example'"))),
+        &format!("{top}{}{}", every(zone), every(&zone.replace("'a.example'", "'b.example'"))),
     );
     let _daemon = home.serve();
     let drills = wait_for("four drills", || {

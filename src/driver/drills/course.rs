@@ -124,7 +124,12 @@ impl Course {
         let blocked = !findings.is_empty();
         self.drill.end = Some(End { at: now(), outcome, why, blocked, findings });
         let told = self.drill.told().unwrap_or_default();
-        tracing::info!(zone = %self.given.origin, "{told}");
+        match &self.drill.end {
+            Some(End { outcome: Outcome::Failed, findings, .. }) => {
+                tracing::warn!(zone = %self.given.origin, "{told}\n{}", findings.join("\n"));
+            }
+            _ => tracing::info!(zone = %self.given.origin, "{told}"),
+        }
         let told = format!("drill {}: {told}", self.drill.drill);
         let generation = self.given.live.generation;
         if let Err(error) = self.write(vec![told], generation) {
