@@ -11,11 +11,11 @@ use crate::serving::Serving;
 use crate::serving::respond::{Asker, Transport};
 
 /// How long each of our own sockets may take to give the new answers.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for one answer.
 const ONE_ANSWER: Duration = Duration::from_millis(300);
 /// How long to wait before it is asked again: a socket that is refused says so at once.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 impl Driver {
     /// Whether every socket of ours gives the answers, over UDP and TCP, that are published: to the zone's SOA, and to one

@@ -107,8 +107,6 @@ impl Course {
 
     /// Goes the whole way, and takes down how it ended.
     pub(super) fn run(mut self) {
-        // A drill is never in the way of what is served.
-        stand_back();
         // The log tells what it moves from what is moved for real.
         let _span = tracing::info_span!("drill", number = self.drill.drill).entered();
         let (outcome, why, findings) = match self.there_and_back() {
@@ -144,6 +142,8 @@ impl Course {
     fn there_and_back(&mut self) -> Result<(), Broken> {
         self.take_up()?;
         let mut world = self.raise()?;
+        // A drill is never in the way of what is served. Its listeners, which do next to nothing, are to be in time.
+        stand_back();
         let begun = format!(
             "drill {} to {}: it answers on {}, and is asked {} after each publication",
             self.drill.drill,
