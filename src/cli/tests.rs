@@ -361,6 +361,7 @@ fn status_fits_a_terminal() {
         sites: Vec::new(),
         old_until: None,
         last_drill: None,
+        drill_listeners: Vec::new(),
         content,
     };
     let split =

@@ -1,5 +1,7 @@
 //! Between what operators ask of drills and what the driver does.
 
+use std::net::SocketAddr;
+
 use super::{Daemon, failed, moves, translate};
 use crate::config::dotless;
 use crate::config::nearest::UnknownName;
@@ -72,6 +74,12 @@ impl Daemon {
             more: rows.len() == ROWS as usize,
             drill,
         })
+    }
+
+    /// Where the drill of a zone is answered that is under way.
+    pub(super) fn drill_listeners(&self, origin: &Name) -> Vec<SocketAddr> {
+        let standing = self.driver.drills().under_way().filter(|standing| standing.zone == *origin);
+        standing.map(|standing| standing.listeners).unwrap_or_default()
     }
 
     /// What drills there were.

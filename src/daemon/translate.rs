@@ -70,6 +70,7 @@ impl Daemon {
             sites: self.sites_of(origin),
             old_until: self.old_until(origin),
             last_drill: self.driver.drills().last(origin),
+            drill_listeners: self.drill_listeners(origin),
             content,
         }
     }

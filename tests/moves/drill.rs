@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use understudy::rr::RrType;
 
-use crate::support::daemon::{Home, free_port, try_ask};
+use crate::support::daemon::{Home, try_ask};
 use crate::{
     ESAMS, KNAMS, PMTPA, SLOW, ZONE, beside, client, european, failed, finding, home, lines_of, seen_by, short, site,
     wait_for,
@@ -15,40 +15,31 @@ use crate::{
 /// A policy whose drills are over as soon as can be.
 const AT_ONCE: &str = "steps = ['100%']\nstep_wait = '0s'\nlow_ttl = '0s'\nbake = '0s'\n";
 
-/// A zone whose drills are answered there.
-struct Drilled {
-    home: Home,
-    shadow: SocketAddr,
+/// The site that somebody is answered from in a drill, and the TTL; none where nobody answers.
+fn in_drill(listener: SocketAddr, client: IpAddr) -> Option<(u8, u32)> {
+    let answer = try_ask(listener, client, "www.a.example", RrType::A)?;
+    answer.answers.first().map(|record| (record.rdata[0], record.ttl))
 }
 
-fn drilled(policy: &str, wanted: &str) -> Drilled {
-    let port = free_port();
-    // The port of the public listener is chosen after this one is known, and is another one.
-    let held = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
-    let home = short(&format!("{policy}\n{wanted}\n[drill]\nlisten = ['127.0.0.1:{port}']\n"));
-    drop(held);
-    Drilled { home, shadow: ([127, 0, 0, 1], port).into() }
+/// Where the drill under way is answered.
+fn listener(zone: &Value) -> Option<SocketAddr> {
+    zone["drill_listeners"][0].as_str()?.parse().ok()
 }
 
-impl Drilled {
-    /// The site that somebody is answered from in the drill under way, and the TTL; none where there is no drill.
-    fn seen_by(&self, client: IpAddr) -> Option<(u8, u32)> {
-        let answer = try_ask(self.shadow, client, "www.a.example", RrType::A)?;
-        answer.answers.first().map(|record| (record.rdata[0], record.ttl))
-    }
+/// Waits until a drill answers: where.
+fn until_answered(home: &Home) -> SocketAddr {
+    wait_for("a drill that answers", || {
+        let found = listener(&home.zone(ZONE)).filter(|listener| in_drill(*listener, client(0)).is_some());
+        found.ok_or("nothing".into())
+    })
+}
 
-    /// Waits until a drill answers.
-    fn until_answered(&self) {
-        wait_for("a drill that answers", || self.seen_by(client(0)).ok_or("nothing".into()));
-    }
-
-    /// The last drill, once it is over.
-    fn over(&self) -> Value {
-        wait_for("the end of the drill", || {
-            let last = self.home.zone(ZONE)["last_drill"].clone();
-            if last["end"].is_object() { Ok(last) } else { Err(format!("{last:#}")) }
-        })
-    }
+/// The last drill, once it is over.
+fn over(home: &Home) -> Value {
+    wait_for("the end of the drill", || {
+        let last = home.zone(ZONE)["last_drill"].clone();
+        if last["end"].is_object() { Ok(last) } else { Err(format!("{last:#}")) }
+    })
 }
 
 fn generation(home: &Home) -> Value {
@@ -62,15 +53,17 @@ fn history(home: &Home) -> String {
 /// All phases there and back, as a client of the drill sees them; the public sees nothing of it.
 #[test]
 fn a_drill_goes_there_and_back_and_nobody_else_notices() {
-    let drilled = drilled("steps = ['50%']\nstep_wait = '1s'\nlow_ttl = '0s'\nbake = '1s'\n", "");
-    let daemon = drilled.home.serve();
-    let before = (daemon.serial(ZONE), generation(&drilled.home));
-    let mut child = beside(&drilled.home, "drill a.example --to pmtpa --reason quarterly");
-    let (mut seen, mut ttls) = (Vec::new(), Vec::new());
+    let home = short("steps = ['50%']\nstep_wait = '1s'\nlow_ttl = '0s'\nbake = '1s'\n");
+    let daemon = home.serve();
+    let before = (daemon.serial(ZONE), generation(&home));
+    let mut child = beside(&home, "drill a.example --to pmtpa --reason quarterly");
+    let (mut seen, mut ttls, mut at) = (Vec::new(), Vec::new(), None);
     while child.try_wait().unwrap().is_none() {
         assert_eq!(seen_by(&daemon, client(0)), (KNAMS, 1), "the public is where it was");
-        assert_eq!((daemon.serial(ZONE), generation(&drilled.home)), before);
-        let sides: Vec<_> = (0..30).filter_map(|number| drilled.seen_by(client(number))).collect();
+        assert_eq!((daemon.serial(ZONE), generation(&home)), before);
+        at = listener(&home.zone(ZONE)).or(at);
+        let ask = |number| in_drill(at?, client(number));
+        let sides: Vec<_> = (0..30).filter_map(ask).collect();
         ttls.extend(sides.iter().map(|(_, ttl)| *ttl));
         let moved = sides.iter().filter(|(site, _)| *site == PMTPA).count();
         // A publication in between may show both.
@@ -84,8 +77,8 @@ fn a_drill_goes_there_and_back_and_nobody_else_notices() {
     assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&0)), "there and back: {seen:?}");
     assert!(seen.contains(&30) && seen.iter().any(|moved| (3..=27).contains(moved)), "{seen:?}");
     assert!(ttls.contains(&0) && ttls.contains(&1), "TTLs were lowered");
-    assert_eq!((daemon.serial(ZONE), generation(&drilled.home)), before);
-    assert_eq!(drilled.seen_by(client(0)), None, "nobody answers there any more");
+    assert_eq!((daemon.serial(ZONE), generation(&home)), before);
+    assert_eq!(in_drill(at.unwrap(), client(0)), None, "nobody answers there any more");
 
     let (end, events) = lines[1..].split_last().unwrap();
     assert_eq!((&lines[0]["drill"], &end["end"]["outcome"]), (&1.into(), &"succeeded".into()), "{end:#}");
@@ -102,48 +95,52 @@ fn a_drill_goes_there_and_back_and_nobody_else_notices() {
         order.iter().map(|text| told.find(text).unwrap_or_else(|| panic!("{text}:\n{told}"))).collect();
     assert!(places.is_sorted(), "{told}");
 
-    let zone = drilled.home.zone(ZONE);
+    let zone = home.zone(ZONE);
     assert_eq!((&zone["last_drill"]["end"]["outcome"], &zone["moves"]), (&"succeeded".into(), &Value::Array(vec![])));
-    let listed = drilled.home.expect(0, "drill --list");
+    let listed = home.expect(0, "drill --list");
     assert_eq!((listed["drills"].as_array().unwrap().len(), &listed["drills"][0]["to"]), (1, &"pmtpa".into()));
-    let told = history(&drilled.home);
+    let told = history(&home);
     assert!(told.contains("in a drill: switchover 1 to pmtpa") && told.contains("drill 1: SUCCEEDED: there"), "{told}");
-    let text = drilled.home.command(&["status"]).output().unwrap();
+    let text = home.command(&["status"]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("last drill, to pmtpa: succeeded"), "{text}");
     // What is known of it outlives a crash.
     daemon.kill();
-    let _daemon = drilled.home.serve();
-    assert_eq!(drilled.home.zone(ZONE)["last_drill"], zone["last_drill"]);
+    let _daemon = home.serve();
+    assert_eq!(home.zone(ZONE)["last_drill"], zone["last_drill"]);
 }
 
 /// The target's files are read anew, and judged as they would be for real; what is served is not touched.
 #[test]
 fn a_drill_to_a_site_that_lacks_a_name_fails_and_says_which() {
-    let drilled = drilled(AT_ONCE, "");
-    let daemon = drilled.home.serve();
+    let home = short(AT_ONCE);
+    let daemon = home.serve();
     let serial = daemon.serial(ZONE);
     let drill = |code: i32| {
-        let (ended, lines) = lines_of(beside(&drilled.home, "drill a.example --to pmtpa"));
+        let (ended, lines) = lines_of(beside(&home, "drill a.example --to pmtpa"));
         let end = lines.last().unwrap()["end"].clone();
         assert_eq!((ended, &end["outcome"]), (code, &"failed".into()), "{lines:#?}");
         end
     };
-    drilled.home.write("pmtpa.zone", &site(PMTPA, "").replace("www IN A", "wwx IN A"));
+    home.write("pmtpa.zone", &site(PMTPA, "").replace("www IN A", "wwx IN A"));
     let end = drill(3);
     assert_eq!(end["why"], "the gates would stop it: zone.nothing-vanishes", "{end:#}");
     assert!(end["findings"].to_string().contains("www.a.example. A would become NXDOMAIN at pmtpa"), "{end:#}");
-    drilled.home.write("pmtpa.zone", &site(PMTPA, "oops\n"));
+    home.write("pmtpa.zone", &site(PMTPA, "oops\n"));
     let end = drill(3);
     assert!(end["findings"].to_string().contains("zone.loads"), "{end:#}");
-    // Nobody can listen there any more: it can't be drilled, and that is no gate's word.
-    drilled.home.write("pmtpa.zone", &site(PMTPA, ""));
-    let taken = std::net::TcpListener::bind(drilled.shadow).unwrap();
+    // Somebody listens there already: it can't be drilled, and that is no gate's word.
+    home.write("pmtpa.zone", &site(PMTPA, ""));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = home.read("understudy.toml");
+    home.write("understudy.toml", &format!("{config}\n[drill]\nlisten = ['{}']\n", taken.local_addr().unwrap()));
+    home.expect(0, "reload");
     let end = drill(1);
     assert!(end["why"].to_string().contains("cannot listen on"), "{end:#}");
     // Nor is it a gate's word that the site is known not to work.
-    drilled.home.expect(0, "site down pmtpa");
-    drop(taken);
+    home.write("understudy.toml", &config);
+    home.expect(0, "reload");
+    home.expect(0, "site down pmtpa");
     let end = drill(1);
     assert!(end["why"].to_string().contains("pmtpa is down"), "{end:#}");
     assert_eq!((daemon.serial(ZONE), seen_by(&daemon, client(0)).0), (serial, KNAMS));
@@ -152,12 +149,12 @@ fn a_drill_to_a_site_that_lacks_a_name_fails_and_says_which() {
 /// Regions that are answered from different sites go back to where each was.
 #[test]
 fn a_drill_of_regions_at_several_sites_takes_each_back_to_its_own() {
-    let drilled = drilled(AT_ONCE, "");
-    let daemon = drilled.home.serve();
-    drilled.home.expect(0, "failover a.example --to esams --region europe --until done");
+    let home = short(AT_ONCE);
+    let daemon = home.serve();
+    home.expect(0, "failover a.example --to esams --region europe --until done");
     let public = || [client(0), european(0)].map(|client| seen_by(&daemon, client).0);
     assert_eq!(public(), [KNAMS, ESAMS]);
-    let (code, lines) = lines_of(beside(&drilled.home, "drill a.example --to pmtpa"));
+    let (code, lines) = lines_of(beside(&home, "drill a.example --to pmtpa"));
     assert_eq!((code, &lines[0]["from"]), (0, &serde_json::json!(["esams", "knams"])), "{lines:#?}");
     let told = format!("{lines:#?}");
     for text in ["rollback 2 to", "rollback 3 to", "europe from pmtpa", "default from pmtpa"] {
@@ -169,9 +166,9 @@ fn a_drill_of_regions_at_several_sites_takes_each_back_to_its_own() {
 /// A drill that hangs comes to an end nevertheless.
 #[test]
 fn a_drill_has_a_deadline() {
-    let drilled = drilled(SLOW, "[zone.drill]\ndeadline = '1s'");
-    let _daemon = drilled.home.serve();
-    let (code, lines) = lines_of(beside(&drilled.home, "drill a.example --to pmtpa"));
+    let home = short(&format!("{SLOW}[zone.drill]\ndeadline = '1s'\n"));
+    let _daemon = home.serve();
+    let (code, lines) = lines_of(beside(&home, "drill a.example --to pmtpa"));
     let end = &lines.last().unwrap()["end"];
     assert_eq!((code, &end["outcome"]), (1, &"failed".into()), "{lines:#?}");
     assert_eq!(end["why"], "it did not come to its end within 1 second");
@@ -180,85 +177,83 @@ fn a_drill_has_a_deadline() {
 /// A failover ends a drill at once, and takes no longer for it.
 #[test]
 fn a_real_failover_interrupts_a_drill_and_waits_for_nothing() {
-    let drilled = drilled(SLOW, "");
-    let daemon = drilled.home.serve();
-    let follower = beside(&drilled.home, "drill a.example --to pmtpa");
-    drilled.until_answered();
+    let home = short(SLOW);
+    let daemon = home.serve();
+    let follower = beside(&home, "drill a.example --to pmtpa");
+    until_answered(&home);
     let begun = Instant::now();
-    drilled.home.expect(0, "failover a.example --to esams");
+    home.expect(0, "failover a.example --to esams");
     let length = begun.elapsed();
     assert_eq!(seen_by(&daemon, client(0)).0, ESAMS);
     let (code, lines) = lines_of(follower);
     let end = &lines.last().unwrap()["end"];
     assert_eq!((code, &end["outcome"]), (4, &"interrupted".into()), "{lines:#?}");
     assert_eq!(end["why"], "a failover to esams has begun");
-    assert_eq!(drilled.seen_by(client(0)), None);
+    assert_eq!(listener(&home.zone(ZONE)), None);
     // As long as one that nothing is in the way of, but for what a busy machine makes of it.
     let begun = Instant::now();
-    drilled.home.expect(0, "failover a.example --to knams");
+    home.expect(0, "failover a.example --to knams");
     let usual = begun.elapsed();
     assert!(length < usual + Duration::from_secs(1), "{length:?}, where {usual:?} is usual");
-    let told = history(&drilled.home);
+    let told = history(&home);
     assert!(told.contains("drill 1: INTERRUPTED: a failover to esams has begun"), "{told}");
 }
 
 /// What a crash broke off is told so, and not gone on with; an operator's word ends one, and so does an edit.
 #[test]
 fn a_drill_that_was_broken_off_is_told_so() {
-    let drilled = drilled(SLOW, "");
-    let daemon = drilled.home.serve();
+    let home = short(SLOW);
+    let daemon = home.serve();
     let serial = daemon.serial(ZONE);
-    let begun = drilled.home.expect(0, "drill a.example --to pmtpa --detach");
+    let begun = home.expect(0, "drill a.example --to pmtpa --detach");
     assert_eq!((&begun["drill"], &begun["from"]), (&1.into(), &serde_json::json!(["knams"])));
-    drilled.until_answered();
+    until_answered(&home);
     daemon.kill();
-    let daemon = drilled.home.serve();
-    let last = drilled.over();
+    let daemon = home.serve();
+    let last = over(&home);
     let ended = |last: &Value| (last["end"]["outcome"].clone(), last["end"]["why"].clone());
     assert_eq!(ended(&last), ("interrupted".into(), "the daemon ended".into()));
-    assert_eq!((daemon.serial(ZONE), drilled.seen_by(client(0))), (serial, None));
-    assert!(history(&drilled.home).contains("drill 1: INTERRUPTED: the daemon ended"));
+    assert_eq!((daemon.serial(ZONE), listener(&home.zone(ZONE))), (serial, None));
+    assert!(history(&home).contains("drill 1: INTERRUPTED: the daemon ended"));
 
-    assert_eq!(drilled.home.expect(0, "drill a.example --detach")["to"], "esams", "the one of longest ago");
-    drilled.until_answered();
-    let attached = beside(&drilled.home, "drill a.example --attach");
-    drilled.home.expect(0, "drill a.example --abort --reason lunch");
+    assert_eq!(home.expect(0, "drill a.example --detach")["to"], "esams", "the one of longest ago");
+    until_answered(&home);
+    let attached = beside(&home, "drill a.example --attach");
+    home.expect(0, "drill a.example --abort --reason lunch");
     let (code, lines) = lines_of(attached);
     // It may have ended before there was anything to follow.
     assert!([1, 4].contains(&code), "{lines:#?}");
-    let last = drilled.over();
+    let last = over(&home);
     assert_eq!(last["drill"], 2);
     assert!(ended(&last).1.as_str().unwrap().ends_with(" ended it: lunch"), "{last:#}");
 
-    drilled.home.expect(0, "drill a.example --to pmtpa --detach");
-    drilled.until_answered();
-    drilled.home.edit("common.zone", "note IN TXT one", "note IN TXT two");
-    drilled.home.expect(0, "reload");
-    assert_eq!(ended(&drilled.over()).1, "what is served of the zone has changed");
-    assert_eq!(drilled.home.expect(0, "drill a.example --list")["drills"].as_array().unwrap().len(), 3);
+    home.expect(0, "drill a.example --to pmtpa --detach");
+    until_answered(&home);
+    home.edit("common.zone", "note IN TXT one", "note IN TXT two");
+    home.expect(0, "reload");
+    assert_eq!(ended(&over(&home)).1, "what is served of the zone has changed");
+    assert_eq!(home.expect(0, "drill a.example --list")["drills"].as_array().unwrap().len(), 3);
 
     // A server that ends in order does not wait for one.
-    drilled.home.expect(0, "drill a.example --detach");
-    drilled.until_answered();
+    home.expect(0, "drill a.example --detach");
+    until_answered(&home);
     let stopping = Instant::now();
     assert!(daemon.stop().success());
     assert!(stopping.elapsed() < Duration::from_secs(10), "{:?}", stopping.elapsed());
-    let _daemon = drilled.home.serve();
-    assert_eq!(ended(&drilled.over()), ("interrupted".into(), "the daemon ended".into()));
+    let _daemon = home.serve();
+    assert_eq!(ended(&over(&home)), ("interrupted".into(), "the daemon ended".into()));
 }
 
 /// Each refusal says what to do.
 #[test]
 fn what_cannot_be_drilled_is_refused_with_what_to_do() {
-    let drilled = drilled(SLOW, "");
-    let config = drilled.home.read("understudy.toml");
-    drilled
-        .home
-        .write("b.zone", "$TTL 60\n@ IN SOA ns0.a.example. host.a.example. 1 1h 10m 2w 20\n@ IN NS ns0.a.example.\n");
-    drilled.home.write("understudy.toml", &format!("{config}\n[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n"));
-    let _daemon = drilled.home.serve();
+    let home = short(SLOW);
+    let config = home.read("understudy.toml");
+    home.write("b.zone", "$TTL 60\n@ IN SOA ns0.a.example. host.a.example. 1 1h 10m 2w 20\n@ IN NS ns0.a.example.\n");
+    home.write("understudy.toml", &format!("{config}\n[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n"));
+    let _daemon = home.serve();
     let refused = |line: &str, what: &str, next: &str| {
-        let done = drilled.home.expect(1, line);
+        let done = home.expect(1, line);
         assert!(failed(&done).contains(what), "{line}: {done:#}");
         assert!(done["failure"]["try_next"].as_str().unwrap().contains(next), "{line}: {done:#}");
     };
@@ -269,26 +264,25 @@ fn what_cannot_be_drilled_is_refused_with_what_to_do() {
     refused("drill a.example --region eurpoe", "no region `eurpoe`", "europe");
     refused("drill a.example --abort", "no drill of a.example", "--list");
     refused("drill a.example --attach", "no drill of a.example", "");
-    drilled.home.expect(0, "drill a.example --region europe --to esams --detach");
-    drilled.until_answered();
+    home.expect(0, "drill a.example --region europe --to esams --detach");
+    until_answered(&home);
     refused("drill a.example", "drill 1 of a.example", "--attach");
-    drilled.home.expect(0, "switchover a.example --to pmtpa --until begun");
-    assert_eq!(drilled.over()["end"]["why"], "a switchover to pmtpa has begun");
+    home.expect(0, "switchover a.example --to pmtpa --until begun");
+    assert_eq!(over(&home)["end"]["why"], "a switchover to pmtpa has begun");
     refused("drill a.example", "is under way", "follow");
-    assert_eq!(drilled.home.cli("drill").code, 2, "the zone is missing");
+    assert_eq!(home.cli("drill").code, 2, "the zone is missing");
 }
 
 /// Nobody is bothered who has not asked for drills; who has is warned, or stopped, and may go on by name.
 #[test]
 fn a_move_that_was_not_drilled_of_late_is_warned_of_or_stopped() {
-    let drilled = drilled(AT_ONCE, "");
-    let home = &drilled.home;
+    let home = &short(AT_ONCE);
     let _daemon = home.serve();
     let dry_run = "failover a.example --to pmtpa --dry-run";
     assert!(!home.expect(6, dry_run).to_string().contains("drill.recent"));
     let check = home.expect(0, "check");
     assert!(check["advice"].to_string().contains("nobody has asked for drills of a.example:"), "{check:#}");
-    home.edit("understudy.toml", "[drill]", "[zone.drill]\nmax_age = '1h'\n[drill]");
+    home.write("understudy.toml", &(home.read("understudy.toml") + "\n[zone.drill]\nmax_age = '1h'\n"));
     assert_eq!(home.expect(0, "check")["advice"], serde_json::json!([]));
     home.expect(0, "reload");
     let verdict = |report: &Value| finding(report, "drill.recent")["verdict"].clone();

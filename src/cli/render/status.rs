@@ -112,7 +112,9 @@ fn under_way(zone: &ZoneStatus) -> String {
     if let Some(until) = zone.old_until {
         lines.push(format!("caches may hold answers that are not given any more until {}", until));
     }
-    lines.extend(zone.last_drill.as_ref().map(|drill| super::drill::last(drill, crate::driver::now())));
+    let drill = zone.last_drill.as_ref().map(|drill| super::drill::last(drill, crate::driver::now()));
+    let answered: String = zone.drill_listeners.iter().map(|listener| format!(", answered on {listener}")).collect();
+    lines.extend(drill.map(|drill| drill + &answered));
     for site in zone.sites.iter().filter(|site| site.health == "down" || site.forced.is_some()) {
         let forced = site.forced.as_ref().map(|forced| format!(", held so by {forced}; measured: {}", site.measured));
         lines.push(format!("site {} is {}{}", site.site, site.health, forced.unwrap_or_default()));

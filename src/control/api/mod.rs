@@ -204,6 +204,9 @@ pub struct ZoneStatus {
     /// The last drill of it, under way or over; none if there was none.
     #[serde(default)]
     pub last_drill: Option<Drill>,
+    /// Where the drill that is under way is answered; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drill_listeners: Vec<SocketAddr>,
     /// What became of its files.
     pub content: ContentStatus,
 }
