@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -14,9 +13,10 @@ use super::super::plan::{Merged, merge};
 use super::super::readings::Readings;
 use super::super::setup::ZoneSpec;
 use super::super::standby::stand_back;
+use super::halt::Halt;
 use super::sample::Samples;
 use super::shadow::Shadow;
-use super::{Drills, Stop, stream};
+use super::{Drills, stream};
 use crate::count::{counted, span};
 use crate::digest::Digest;
 use crate::door::{Candidate, Proposal};
@@ -81,7 +81,7 @@ pub(super) struct Course {
     store: Store,
     journal: SqliteJournal,
     engine: Engine,
-    stop: Receiver<Stop>,
+    halt: Arc<Halt>,
     deadline: Timestamp,
 }
 
@@ -97,19 +97,20 @@ enum Broken {
 
 impl Course {
     /// A drill that is about to begin, and is taken down as one under way.
-    pub(super) fn new(given: Given, drill: Drill, drills: Drills, store: Store, stop: Receiver<Stop>) -> Course {
+    pub(super) fn new(given: Given, drill: Drill, drills: Drills, store: Store, halt: Arc<Halt>) -> Course {
         let journal = store.journal();
         let wanted = given.spec.drill.clone().unwrap_or_default();
         let deadline = drill.began.after(wanted.deadline);
         let engine = Engine::new(given.state.clone(), None);
-        Course { given, drill, drills, store, journal, engine, stop, deadline }
+        Course { given, drill, drills, store, journal, engine, halt, deadline }
     }
 
     /// Goes the whole way, and takes down how it ended.
     pub(super) fn run(mut self) {
         // The log tells what it moves from what is moved for real.
         let _span = tracing::info_span!("drill", number = self.drill.drill).entered();
-        let (outcome, why, findings) = match self.there_and_back() {
+        let gone = self.there_and_back();
+        let (outcome, why, findings) = match gone.map_err(|broken| self.halt.why().map_or(broken, Broken::Stopped)) {
             Ok(()) => (Outcome::Succeeded, String::new(), Vec::new()),
             Err(Broken::Stopped(why)) => (Outcome::Interrupted, why, Vec::new()),
             Err(Broken::Failed(why)) => (Outcome::Failed, why, Vec::new()),
@@ -184,7 +185,7 @@ impl Course {
     fn raise(&self) -> Result<Shadow, Broken> {
         let Given { origin, listen, live, memo, .. } = &self.given;
         let samples = self.samples(live);
-        Shadow::raise(origin, live, listen, Arc::clone(memo), samples).map_err(Broken::Failed)
+        Shadow::raise(origin, live, listen, Arc::clone(memo), samples, Arc::clone(&self.halt)).map_err(Broken::Failed)
     }
 
     /// What is asked of the listeners: for names of all sites that it is about, by clients of the regions that it moves.
@@ -356,11 +357,7 @@ impl Course {
             return Err(Broken::Failed(format!("it did not come to its end within {length}")));
         }
         let due = self.engine.deadline().unwrap_or(self.deadline).min(self.deadline);
-        match self.stop.recv_timeout(due.since(at)) {
-            Ok(Stop { why }) => Err(Broken::Stopped(why)),
-            Err(RecvTimeoutError::Timeout) => Ok(()),
-            Err(RecvTimeoutError::Disconnected) => Err(Broken::Stopped(super::DAEMON_ENDED.into())),
-        }
+        self.halt.wait(due.since(at)).map_or(Ok(()), |why| Err(Broken::Stopped(why)))
     }
 
     /// Takes down what is about to be done.

@@ -2,15 +2,15 @@
 //!
 //! A drill has a thread, a stage, listeners and a stream of the journal for itself. It publishes nothing: what is served,
 //! its serial and its generation stay what they are. There is one at a time. What is done to the zone for real ends it: the
-//! driver sends a message, and waits for nothing.
+//! driver says so, and waits for nothing.
 
 mod course;
+mod halt;
 mod sample;
 mod shadow;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -35,6 +35,7 @@ use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::world::{daemon, planning};
 use course::{Course, Given};
+use halt::Halt;
 
 /// What the stream of a zone's drills begins with.
 pub const STREAM: &str = "drill";
@@ -58,15 +59,9 @@ struct Known {
 #[derive(Debug)]
 struct Running {
     zone: Name,
-    stop: Sender<Stop>,
+    halt: Arc<Halt>,
     listeners: Vec<SocketAddr>,
     state: Option<State>,
-}
-
-/// That a drill is to stop.
-#[derive(Debug)]
-struct Stop {
-    why: String,
 }
 
 /// How a drill stands that is under way.
@@ -198,8 +193,7 @@ impl Drills {
     pub(super) fn interrupt(&self, zone: &Name, why: impl Into<String>) -> Option<u64> {
         let known = self.known();
         let running = known.under_way.as_ref().filter(|running| running.zone == *zone)?;
-        // Nobody is there any more if it has just ended by itself.
-        let _ = running.stop.send(Stop { why: why.into() });
+        running.halt.call(why.into());
         known.held.get(zone)?.last().map(|drill| drill.drill)
     }
 
@@ -211,13 +205,13 @@ impl Drills {
         }
     }
 
-    fn begun(&self, zone: &Name, drill: Drill, stop: Sender<Stop>) {
+    fn begun(&self, zone: &Name, drill: Drill, halt: Arc<Halt>) {
         let mut known = self.known();
         let held = known.held.entry(zone.clone()).or_default();
         held.push(drill);
         let surplus = held.len().saturating_sub(KEPT);
         held.drain(..surplus);
-        known.under_way = Some(Running { zone: zone.clone(), stop, listeners: Vec::new(), state: None });
+        known.under_way = Some(Running { zone: zone.clone(), halt, listeners: Vec::new(), state: None });
     }
 
     /// The one that was under way has ended so.
@@ -304,9 +298,9 @@ impl Driver {
             end: None,
         };
         self.store.drills().keep(origin, &drill)?;
-        let (stop, stopped) = mpsc::channel();
-        self.drills.begun(origin, drill.clone(), stop);
-        let course = Course::new(given, drill.clone(), self.drills.clone(), self.store.clone(), stopped);
+        let halt = Arc::<Halt>::default();
+        self.drills.begun(origin, drill.clone(), Arc::clone(&halt));
+        let course = Course::new(given, drill.clone(), self.drills.clone(), self.store.clone(), halt);
         let started = thread::Builder::new().name("drill".into()).spawn(move || course.run());
         if let Err(error) = started {
             let (outcome, why) = (Outcome::Interrupted, "there was no thread for it".to_owned());

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::super::confirm::{PATIENCE, PAUSE, ask};
 use super::super::name_servers::query;
+use super::halt::Halt;
 use crate::gate;
 use crate::gate::ask::{Kind, types_at};
 use crate::gate::vanish::is_asked_for;
@@ -80,9 +81,10 @@ impl Samples {
         })
     }
 
-    /// The answers of a listener that are not what the texts say, the first few in a line each.
-    pub(super) fn wrong(&self, serving: &Serving, listener: SocketAddr) -> Vec<String> {
-        let wrong = self.asked().filter_map(|((name, rtype), client)| {
+    /// The answers of a listener that are not what the texts say, the first few in a line each. Nothing more is asked once the
+    /// drill is to stop.
+    pub(super) fn wrong(&self, serving: &Serving, listener: SocketAddr, halt: &Halt) -> Vec<String> {
+        let wrong = self.asked().take_while(|_| halt.why().is_none()).filter_map(|((name, rtype), client)| {
             let why = compare(serving, listener, client, name.as_ref(), *rtype).err()?;
             Some(format!("{name} {rtype} for {client}: {why}"))
         });
@@ -231,7 +233,7 @@ mod tests {
         };
         let known = samples(&base);
         assert!(known.len() > 20, "{}", known.len());
-        assert_eq!(known.wrong(&base, listener), [""; 0]);
+        assert_eq!(known.wrong(&base, listener, &Halt::default()), [""; 0]);
         // What is answered is the first site's: held against the other one it is wrong, and so it is against other texts.
         for (expected, what) in [
             (
@@ -248,7 +250,7 @@ mod tests {
                 "n.x.example. A for 192.0.2.1: response code 3",
             ),
         ] {
-            let wrong = samples(&expected).wrong(&expected, listener);
+            let wrong = samples(&expected).wrong(&expected, listener, &Halt::default());
             assert!(wrong.iter().any(|line| line.starts_with(what)), "{what}: {wrong:#?}");
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::confirm::confirm;
 use super::super::now;
+use super::halt::Halt;
 use super::sample::Samples;
 use super::stream;
 use crate::door::{Candidate, Verified};
@@ -35,6 +36,7 @@ pub(super) struct Shadow {
     memo: Arc<Memo>,
     /// What is asked of the listeners after each publication.
     pub(super) samples: Samples,
+    halt: Arc<Halt>,
     /// What operators would have been told, oldest first.
     pub(super) alerts: Vec<Alert>,
     /// The moves that have ended, oldest first.
@@ -62,6 +64,7 @@ impl Shadow {
         listen: &[SocketAddr],
         memo: Arc<Memo>,
         samples: Samples,
+        halt: Arc<Halt>,
     ) -> Result<Shadow, String> {
         let serving = shadow_of(live);
         let settings =
@@ -70,7 +73,7 @@ impl Shadow {
         let listeners = Listeners::bind(&settings).map_err(|error| error.to_string())?;
         let running = listeners.run(&stage).map_err(|error| error.to_string())?;
         let (origin, alerts, ended) = (origin.clone(), Vec::new(), Vec::new());
-        Ok(Shadow { origin, stage, serving, running, memo, samples, alerts, ended })
+        Ok(Shadow { origin, stage, serving, running, memo, samples, halt, alerts, ended })
     }
 
     /// What it answers from.
@@ -106,8 +109,11 @@ impl Shadow {
         if !confirm(&self.serving, self.listeners(), &self.origin, None) {
             return Err("a listener of the drill does not give what was published; the log names it".into());
         }
-        let wrong: Vec<String> =
-            self.listeners().iter().flat_map(|listener| self.samples.wrong(&self.serving, *listener)).collect();
+        let wrong = |listener: &SocketAddr| self.samples.wrong(&self.serving, *listener, &self.halt);
+        let wrong: Vec<String> = self.listeners().iter().flat_map(wrong).collect();
+        if let Some(why) = self.halt.why() {
+            return Err(format!("it was not asked to the end: {why}"));
+        }
         if wrong.is_empty() { Ok(()) } else { Err(format!("wrong answers: {}", wrong.join("; "))) }
     }
 
