@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,8 +52,6 @@ const TOLD: usize = 20;
 /// What a drill goes by: as it was when it began.
 pub(super) struct Given {
     pub(super) origin: Name,
-    /// The site that it goes to.
-    pub(super) to: String,
     pub(super) spec: ZoneSpec,
     pub(super) include_outside: bool,
     /// Where its listeners are to be.
@@ -109,7 +108,15 @@ impl Course {
     pub(super) fn run(mut self) {
         // The log tells what it moves from what is moved for real.
         let _span = tracing::info_span!("drill", number = self.drill.drill).entered();
-        let gone = self.there_and_back();
+        // Whatever becomes of it, the next one can begin.
+        let gone = catch_unwind(AssertUnwindSafe(|| self.there_and_back()));
+        let gone = gone.unwrap_or_else(|_| Err(Broken::Failed("it panicked; the log says where".into())));
+        self.drill.end = Some(self.end_of(gone));
+        self.take_down();
+        self.drills.over(&self.given.origin, self.drill);
+    }
+
+    fn end_of(&self, gone: Result<(), Broken>) -> End {
         let (outcome, why, findings) = match gone.map_err(|broken| self.halt.why().map_or(broken, Broken::Stopped)) {
             Ok(()) => (Outcome::Succeeded, String::new(), Vec::new()),
             Err(Broken::Stopped(why)) => (Outcome::Interrupted, why, Vec::new()),
@@ -120,24 +127,30 @@ impl Course {
                 (Outcome::Failed, format!("the gates would stop it: {}", gates.join(", ")), findings)
             }
         };
-        let blocked = !findings.is_empty();
-        self.drill.end = Some(End { at: now(), outcome, why, blocked, findings });
+        End { at: now(), outcome, why, blocked: !findings.is_empty(), findings }
+    }
+
+    /// Takes down how it ended: in the log, the journal and the store.
+    fn take_down(&mut self) {
         let told = self.drill.told().unwrap_or_default();
         match &self.drill.end {
             Some(End { outcome: Outcome::Failed, findings, .. }) => {
-                tracing::warn!(zone = %self.given.origin, "{told}\n{}", findings.join("\n"));
+                let findings: String = findings.iter().map(|line| format!("\n{line}")).collect();
+                tracing::warn!(zone = %self.given.origin, "{told}{findings}");
             }
             _ => tracing::info!(zone = %self.given.origin, "{told}"),
         }
         let told = format!("drill {}: {told}", self.drill.drill);
         let generation = self.given.live.generation;
         if let Err(error) = self.write(vec![told], generation) {
-            tracing::error!(zone = %self.given.origin, %error, "how a drill ended could not be written to the journal");
+            tracing::error!(zone = %self.given.origin, %error, "how the drill ended could not be written to the journal");
         }
         if let Err(error) = self.store.drills().keep(&self.given.origin, &self.drill) {
-            tracing::error!(zone = %self.given.origin, %error, "how a drill ended could not be kept: after a restart it counts as interrupted");
+            tracing::error!(
+                zone = %self.given.origin, %error,
+                "how the drill ended could not be kept: after a restart it counts as interrupted"
+            );
         }
-        self.drills.over(&self.given.origin, self.drill);
     }
 
     fn there_and_back(&mut self) -> Result<(), Broken> {
