@@ -353,7 +353,7 @@ pub(super) struct BackArgsRest {
     /// Only this region [default: all]
     #[arg(long, value_name = "REGION")]
     pub(super) region: Option<String>,
-    /// Say what would happen, and change nothing
+    /// Say what would happen, and change nothing; without a daemon, by a copy of its state
     #[arg(long)]
     pub(super) dry_run: bool,
     /// The digest of the plan that a dry run showed; any other is refused

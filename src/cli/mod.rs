@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::config::Source;
-use crate::control::api::moves::{MoveOutcome, MoveRequest, RunKey, SteerRequest};
+use crate::control::api::moves::{MoveOutcome, MoveReport, MoveRequest, RunKey, SteerRequest};
 use crate::control::api::{Failure, Request};
 use args::Until;
 use command::{Command, Invocation, Watch};
@@ -39,16 +39,22 @@ pub struct Serve {
     pub init: bool,
 }
 
-/// Carries out what `args` (the program's name first) ask for; `serve` runs the daemon until it ends.
-pub fn run(
-    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-    serve: impl FnOnce(Serve) -> Result<(), Failure>,
-) -> ExitCode {
+/// What takes more than the command line: a daemon, or as much of one as a dry run takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Doers {
+    /// Serves until it is told to stop.
+    pub serve: fn(Serve) -> Result<(), Failure>,
+    /// Says what a move would do while no daemon runs.
+    pub dry_run: fn(&Source, &MoveRequest) -> Result<MoveReport, Failure>,
+}
+
+/// Carries out what `args` (the program's name first) ask for.
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>, doers: &Doers) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     // What can't be parsed can still say in which form it wants to hear so.
     let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let exit = match parse(args) {
-        Ok(invocation) => carry_out(invocation, serve),
+        Ok(invocation) => carry_out(invocation, doers),
         Err(error) if !error.use_stderr() => ended(Exit::Done, print(error.render().to_string().as_bytes())),
         Err(error) if json => show_usage(&error),
         Err(error) => {
@@ -64,9 +70,9 @@ fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<
     command::resolve(args::Args::from_arg_matches(&matches)?)
 }
 
-fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve) -> Result<(), Failure>) -> Exit {
+fn carry_out(Invocation { json, command }: Invocation, doers: &Doers) -> Exit {
     match command {
-        Command::Serve(source, init) => match serve(Serve { source, json, init }) {
+        Command::Serve(source, init) => match (doers.serve)(Serve { source, json, init }) {
             Ok(()) => Exit::Done,
             Err(failure) => show_failure(json, &failure),
         },
@@ -75,7 +81,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Status(source, Watch::Once) => show(json, daemon::at_once(&source, &Request::Status, daemon::status)),
         Command::Status(source, Watch::UntilStopped) => follow::status(&source, json),
         Command::Query(source, question) => show(json, query::run(&source, &question)),
-        Command::Move(source, request, until) => begin(&source, request, until, json),
+        Command::Move(source, request, until) => begin(&source, request, until, json, doers),
         Command::Steer(source, request) => steer(&source, request, json),
         Command::Follow(source, followed) => follow::of_zone(&source, &followed, json),
         Command::Site(source, request) => show(json, daemon::steer(&source, &Request::Site(request))),
@@ -98,8 +104,8 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
 }
 
 /// Has a move begin and follows it. What the gates say comes first.
-fn begin(source: &Source, request: MoveRequest, until: Until, json: bool) -> Exit {
-    let report = match daemon::moved(source, request) {
+fn begin(source: &Source, request: MoveRequest, until: Until, json: bool, doers: &Doers) -> Exit {
+    let report = match daemon::moved(source, request, doers) {
         Ok(report) => report,
         Err(failure) => return show_failure(json, &failure),
     };

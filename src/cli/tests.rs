@@ -278,6 +278,7 @@ fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
         weighed: Vec::new(),
         old_until: matches!(outcome, MoveOutcome::Done { .. }).then_some(Timestamp(1_269_453_900_000)),
         old_share: matches!(outcome, MoveOutcome::Done { .. }).then(|| "38.5%".into()),
+        offline: None,
         forecast: None,
         warnings: Vec::new(),
         outcome,
@@ -304,6 +305,13 @@ fn failovers_are_shown() {
         reason: "the zone can't be loaded".into(),
         ..finding("zone.loads", Verdict::Block, &["wiki.example.pmtpa.zone:3:1: error: no such type [unknown-type]"])
     };
+    let offline = Offline {
+        state_dir: "/var/lib/understudy".into(),
+        written: Timestamp(1_269_450_000_000),
+        at: Timestamp(1_269_453_900_250),
+        under_way: Vec::new(),
+        unknown: vec!["whether the sites are up".into()],
+    };
     insta::assert_snapshot!(
         "failovers",
         show_all(vec![
@@ -313,6 +321,7 @@ fn failovers_are_shown() {
             failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),
             failover(done(false), vec![loads()]),
             failover(MoveOutcome::NothingToDo, vec![]),
+            MoveReport { offline: Some(offline), ..failover(MoveOutcome::WouldChange, vec![loads()]) },
         ])
     );
     let report = failover(done(true), vec![vanishes()]);

@@ -53,10 +53,21 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
     }
 }
 
+/// Whether a daemon runs on `state_dir`. One that may not be reached counts as running.
+pub fn is_up(state_dir: &Path) -> bool {
+    let found = std::os::unix::net::UnixStream::connect(state_dir.join(SOCKET));
+    !found.is_err_and(|error| is_absent(&error))
+}
+
+/// Whether there is nobody, rather than somebody who can't be reached.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
 async fn connect(state_dir: &Path) -> Result<UnixStream, Failure> {
     let path = state_dir.join(SOCKET);
     UnixStream::connect(&path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::new(
+        _ if is_absent(&error) => Failure::new(
             format!("no understudy is running on the state directory {}", state_dir.display()),
             "nobody answers these zones from here, and nothing was changed",
             "`understudy serve` with the same --config or --state-dir; if it runs elsewhere, name that one",

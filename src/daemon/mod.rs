@@ -1,6 +1,7 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
 mod drains;
+mod dry;
 mod encrypted;
 mod look;
 mod moves;
@@ -8,6 +9,8 @@ mod probe;
 mod setup;
 mod told;
 mod translate;
+
+pub use dry::dry_run;
 
 use std::io::Write;
 use std::net::SocketAddr;

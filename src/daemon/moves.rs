@@ -8,6 +8,7 @@ use crate::control::api::moves::{
     WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
+use crate::driver::Driver;
 use crate::driver::engine::By;
 use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
 use crate::failover::effect::{Effect, Issued};
@@ -121,6 +122,7 @@ pub(super) fn report(
         old_ttl: report.old_ttl.seconds(),
         old_until: report.old_until,
         old_share: report.old_share.map(|share| share.to_string()),
+        offline: None,
         forecast,
         warnings: report.warnings,
         outcome,
@@ -236,8 +238,7 @@ impl Daemon {
 
     /// The moves of a zone that are under way.
     pub(super) fn moves_of(&self, origin: &Name) -> Vec<MoveStatus> {
-        let Some(state) = self.driver.traffic(origin) else { return Vec::new() };
-        state.challengers.iter().chain(&state.moves).map(|(id, moving)| status(*id, moving)).collect()
+        under_way(&self.driver, origin)
     }
 
     /// Until when caches may hold what a zone does not answer any more.
@@ -377,6 +378,12 @@ fn ending(row: &Row, run: u64) -> Option<Ending> {
         }
         _ => None,
     })
+}
+
+/// The moves of a zone that are under way.
+pub(super) fn under_way(driver: &Driver, origin: &Name) -> Vec<MoveStatus> {
+    let Some(state) = driver.traffic(origin) else { return Vec::new() };
+    state.challengers.iter().chain(&state.moves).map(|(id, moving)| status(*id, moving)).collect()
 }
 
 fn status(id: MoveId, moving: &Move) -> MoveStatus {

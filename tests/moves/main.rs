@@ -9,6 +9,7 @@ mod bounds;
 mod crash;
 mod disk;
 mod drain;
+mod dry;
 mod edits;
 mod follow;
 mod lost;

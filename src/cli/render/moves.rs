@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::curve::Canvas;
-use super::{Report, counted, finding};
+use super::curve::{Canvas, seconds};
+use super::{Report, counted, finding, run};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::RecordDiff;
-use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport};
+use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport, Offline};
 
 impl Report for MoveReport {
     fn text(&self) -> String {
-        let mut text = self.head();
+        let mut text = self.offline.as_ref().map(|offline| offline.told()).unwrap_or_default();
+        text += &self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
         // Where nothing moves, what differs is an edit that a reload would take.
         if !self.diff.is_empty() && self.outcome != MoveOutcome::NothingToDo {
@@ -44,6 +45,28 @@ impl Report for MoveReport {
             MoveOutcome::WouldChange => Exit::Pending,
             MoveOutcome::Blocked => Exit::Blocked,
         }
+    }
+}
+
+impl Offline {
+    /// What stands above all else: that nobody answers, and what this rests on.
+    fn told(&self) -> String {
+        let age = seconds(self.at.since(self.written).as_secs_f64().round());
+        let mut text = format!(
+            "THE DAEMON IS DOWN: nobody answers from here, and nothing was changed.\n\
+             This rests on the files as they are now, and on a copy of the state in\n\
+             {}, last written {} ({age} ago).\n",
+            self.state_dir.display(),
+            self.written
+        );
+        for run in &self.under_way {
+            let _ = writeln!(text, "    goes on when it is started, and may change this: {}", run::progress(run));
+        }
+        text += "    not known, since it is down:\n";
+        self.unknown.iter().for_each(|what| {
+            let _ = writeln!(text, "      {what}");
+        });
+        text + "\n"
     }
 }
 
@@ -97,9 +120,10 @@ impl MoveReport {
                 format!("\n{zone} is answered from {to} already: there is nothing to do.\n")
             }
             MoveOutcome::WouldChange => format!(
-                "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: the same without \
+                "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: {}the same without \
                  --dry-run, and with --plan {plan} to run this plan and no other\n",
-                counted(self.diff.len() + self.unlisted, "RRset")
+                counted(self.diff.len() + self.unlisted, "RRset"),
+                if self.offline.is_some() { "start the daemon; then " } else { "" }
             ),
             MoveOutcome::Blocked => {
                 let gates = self.findings.iter().filter(|finding| finding.stops()).count();

@@ -1,5 +1,7 @@
 //! What is said about moves: asked for, under way, done.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::drain::ForecastReport;
@@ -103,6 +105,9 @@ pub struct MoveReport {
     /// `38.5%`; none if that is not known.
     #[serde(default)]
     pub old_share: Option<String>,
+    /// What a dry run rests on where no daemon runs; none where it was asked for through the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline: Option<Offline>,
     /// What a dry run foresees: the timeline, and how caches drain; none if nothing would change, or it is not noted who is
     /// told what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +118,21 @@ pub struct MoveReport {
     /// What came of it.
     #[serde(flatten)]
     pub outcome: MoveOutcome,
+}
+
+/// What a dry run rests on while no daemon runs: a copy of the state, and the files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offline {
+    /// The state directory that was copied.
+    pub state_dir: PathBuf,
+    /// When it was last written.
+    pub written: Timestamp,
+    /// When this was said.
+    pub at: Timestamp,
+    /// The moves under way, by the state: they go on when the daemon is started.
+    pub under_way: Vec<MoveStatus>,
+    /// What is not known because no daemon runs.
+    pub unknown: Vec<String>,
 }
 
 fn is_zero(number: &usize) -> bool {
