@@ -10,6 +10,7 @@ use super::render::Report;
 use super::*;
 use crate::config::Origin;
 use crate::control::api::drain::DrainRequest;
+use crate::control::api::drain::{DarkReport, KeeperReport};
 use crate::control::api::moves::*;
 use crate::control::api::probe::*;
 use crate::control::api::*;
@@ -280,6 +281,7 @@ fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
         old_share: matches!(outcome, MoveOutcome::Done { .. }).then(|| "38.5%".into()),
         offline: None,
         forecast: None,
+        dark: None,
         warnings: Vec::new(),
         outcome,
     }
@@ -305,6 +307,25 @@ fn failovers_are_shown() {
         reason: "the zone can't be loaded".into(),
         ..finding("zone.loads", Verdict::Block, &["wiki.example.pmtpa.zone:3:1: error: no such type [unknown-type]"])
     };
+    let population = crate::profile::Population::proposed();
+    let darkness = |seconds| {
+        let ttl = crate::time::Ttl::new(seconds).unwrap();
+        crate::drain::dark::Denied { ttl, population: &population, measured: Vec::new() }.darkness()
+    };
+    let campus = KeeperReport {
+        name: "campus".into(),
+        share: Some("12.5%".into()),
+        during: 600,
+        afterwards: 3600,
+        at_least: true,
+    };
+    let dark = DarkReport {
+        questions: 2,
+        asked: Some(0.125),
+        during: darkness(30),
+        afterwards: darkness(3600),
+        measured: vec![campus],
+    };
     let offline = Offline {
         state_dir: "/var/lib/understudy".into(),
         written: Timestamp(1_269_450_000_000),
@@ -315,7 +336,7 @@ fn failovers_are_shown() {
     insta::assert_snapshot!(
         "failovers",
         show_all(vec![
-            failover(MoveOutcome::Blocked, vec![loads(), vanishes()]),
+            MoveReport { dark: Some(dark), ..failover(MoveOutcome::Blocked, vec![loads(), vanishes()]) },
             failover(MoveOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
             failover(MoveOutcome::WouldChange, vec![loads(), overridden]),
             failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),

@@ -3,9 +3,11 @@
 use super::{Daemon, translate};
 use crate::control::api::Failure;
 use crate::control::api::drain::{
-    DrainReport, DrainRequest, FamilyReport, ForecastReport, PhaseReport, StepReport, SuspectReport,
+    DarkReport, DrainReport, DrainRequest, FamilyReport, ForecastReport, KeeperReport, PhaseReport, StepReport,
+    SuspectReport,
 };
 use crate::drain::holders::{MOST_ENTRIES, Suspect};
+use crate::driver::dark::{Dark, Keeper};
 use crate::driver::drains::{Drain, Foreseen, Prospect};
 use crate::failover::story;
 use crate::name::Name;
@@ -45,6 +47,27 @@ pub(super) fn prospect(prospect: &Prospect, serving: &Serving, origin: &Name) ->
         what: foreseen.what.clone(),
     };
     report(&prospect.drain, prospect.phases.iter().map(phase).collect(), serving, origin)
+}
+
+/// What a move would take away.
+pub(super) fn dark(dark: &Dark) -> DarkReport {
+    let keeper = |keeper: &Keeper| {
+        let [during, afterwards] = [dark.during.ttl, dark.afterwards.ttl].map(|ttl| keeper.keeps(ttl));
+        KeeperReport {
+            name: keeper.name.clone(),
+            share: keeper.share.map(|share| share.to_string()),
+            during: during.0.as_secs(),
+            afterwards: afterwards.0.as_secs(),
+            at_least: during.1 || afterwards.1,
+        }
+    };
+    DarkReport {
+        questions: dark.questions.len(),
+        asked: dark.asked,
+        during: dark.during.clone(),
+        afterwards: dark.afterwards.clone(),
+        measured: dark.measured.iter().map(keeper).collect(),
+    }
 }
 
 fn report(drain: &Drain, phases: Vec<PhaseReport>, serving: &Serving, origin: &Name) -> ForecastReport {

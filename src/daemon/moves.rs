@@ -124,6 +124,7 @@ pub(super) fn report(
         old_share: report.old_share.map(|share| share.to_string()),
         offline: None,
         forecast,
+        dark: report.dark.as_deref().map(drains::dark),
         warnings: report.warnings,
         outcome,
     })

@@ -144,6 +144,20 @@ struct Asked {
     greatest: Ttl,
 }
 
+/// Until when an old answer of a scope may be held that was told up to `now`, as [`Holders::until`]; and whether all is known
+/// that may still be held.
+pub fn told_until(exposures: &Exposures, scope: &Scope<'_>, now: Timestamp) -> (Option<Timestamp>, bool) {
+    let mut found = Holders::default();
+    let facts = found.facts(exposures, scope);
+    (found.until, is_whole(exposures, &facts, now))
+}
+
+/// Whether all is known that may still be held.
+fn is_whole(exposures: &Exposures, facts: &BTreeMap<PointId, Fact>, now: Timestamp) -> bool {
+    let longest = facts.values().map(|fact| fact.ttl).max().unwrap_or_default();
+    exposures.blind_until().after(longest.duration()).after(SKEW) <= now
+}
+
 impl Holders {
     /// Those of a scope, by what is known at `now`.
     pub fn of(exposures: &Exposures, scope: &Scope<'_>, now: Timestamp) -> Holders {
@@ -157,8 +171,7 @@ impl Holders {
             let key = (noted.network, noted.level, (decided.name, decided.rule as u8, rtype.0));
             asked.entry(key).or_insert_with(|| (Asked::default(), fact)).0.take(noted, fact);
         }
-        let longest = facts.values().map(|fact| fact.ttl).max().unwrap_or_default();
-        found.is_whole = exposures.blind_until().after(longest.duration()).after(SKEW) <= now;
+        found.is_whole = is_whole(exposures, &facts, now);
         let mut each = Vec::new();
         for ((network, level, _), (asked, fact)) in &asked {
             let moves = moves(scope, fact, *network, *level);

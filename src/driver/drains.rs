@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::name_servers::NameServers;
 use super::plan::Draft;
 use super::{Driver, now};
-use crate::drain::holders::{Holders, Scope, Turn};
+use crate::drain::holders::{Holders, Scope, Turn, told_until};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
@@ -16,6 +16,7 @@ use crate::failover::policy::Policy;
 use crate::failover::state::State;
 use crate::name::Name;
 use crate::profile::Population;
+use crate::serving::ZoneServing;
 use crate::serving::regions::RegionId;
 use crate::share::Share;
 use crate::snapshot::capped::{Capped, End};
@@ -149,10 +150,9 @@ impl Driver {
         };
         // Until when what is told by now may be held: that is what Lowering waits for.
         let ceiling = at.after(draft.old_ttl.duration());
-        let known = self.foresee(&draft.origin, question(vec![Step { at, share: Share::ALL }]), at)?;
-        let (lowered, basis) = match known.bound < ceiling {
-            true => (known.bound, known.basis),
-            false => (ceiling, Basis::Journal.to_string()),
+        let (lowered, basis) = match self.held_now(zone, &question(Vec::new()), at)? {
+            (until, basis) if until < ceiling => (until, basis),
+            _ => (ceiling, Basis::Journal.to_string()),
         };
         let begin = if is_planned { lowered } else { at };
         let steps: Vec<Step> = stepped(policy.steps.as_slice(), begin, policy.step_wait).collect();
@@ -165,6 +165,33 @@ impl Driver {
         regions.filter_map(|region| self.serving.regions.named(region.as_str()))
     }
 
+    /// Until when old answers may be held that were told by now, and what that rests on.
+    fn held_now(&self, zone: &ZoneServing, question: &Question<'_>, at: Timestamp) -> Option<(Timestamp, String)> {
+        let Question { turns: regions, only, capped, low, .. } = question;
+        let scope = Scope { serving: &self.serving, zone, only: *only, regions, capped: *capped, low: *low };
+        let (until, is_whole) = self.folding.as_ref()?.look(|exposures| told_until(exposures, &scope, at));
+        Some(self.bound(&zone.content.origin, until, is_whole, at, at))
+    }
+
+    /// When old answers run out that were told up to `last`, of which it is known until when they may be held.
+    fn bound(
+        &self,
+        origin: &Name,
+        until: Option<Timestamp>,
+        is_whole: bool,
+        last: Timestamp,
+        at: Timestamp,
+    ) -> (Timestamp, String) {
+        match until {
+            _ if !is_whole => {
+                let held = last.after(self.longest_of(origin).duration()).after(SKEW);
+                (held.max(at), Basis::Journal.to_string())
+            }
+            Some(until) if until > at => (until, Basis::Exposure.to_string()),
+            _ => (at, Basis::NobodyTold.to_string()),
+        }
+    }
+
     fn foresee(&self, origin: &Name, question: Question<'_>, at: Timestamp) -> Option<Drain> {
         let zone = self.serving.zone(origin.as_ref())?;
         let Question { moves, turns, steps, only, capped, low, decided } = question;
@@ -173,15 +200,10 @@ impl Driver {
         let (holders, window) = folding.look(|exposures| (Holders::of(exposures, &scope, at), exposures.window(at)));
         let last = steps.last().map_or(at, |step| step.at);
         let longest = holders.holders.iter().map(|holder| holder.ttl).max().unwrap_or_default();
-        let (bound, basis) = decided.unwrap_or_else(|| match holders.until {
+        let (bound, basis) = decided.unwrap_or_else(|| match last > at {
             // What is told up to the last step is not known yet.
-            _ if last > at => (last.after(longest.duration()).after(SKEW), Basis::Journal.to_string()),
-            _ if !holders.is_whole => {
-                let held = last.after(self.longest_of(origin).duration()).after(SKEW);
-                (held.max(at), Basis::Journal.to_string())
-            }
-            Some(until) if until > at => (until, Basis::Exposure.to_string()),
-            _ => (at, Basis::NobodyTold.to_string()),
+            true => (last.after(longest.duration()).after(SKEW), Basis::Journal.to_string()),
+            false => self.bound(origin, holders.until, holders.is_whole, last, at),
         });
         let outlook = Outlook {
             holders: &holders.holders,

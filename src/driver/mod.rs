@@ -3,6 +3,7 @@
 
 mod bounds;
 pub mod confirm;
+pub mod dark;
 pub mod drains;
 pub mod engine;
 mod errands;

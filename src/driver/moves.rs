@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dark::Dark;
 use super::drains::Prospect;
 use super::engine::By;
 use super::plan::{Draft, RrsetChange, changes};
@@ -80,6 +81,8 @@ pub struct Moved {
     pub old_share: Option<Share>,
     /// What a dry run foresees; none where it is no dry run, nothing would change, or it is not noted who is told what.
     pub prospect: Option<Box<Prospect>>,
+    /// What would no longer be answered, by a dry run, be it stopped for that; none if nothing.
+    pub dark: Option<Box<Dark>>,
     /// What went wrong beside it, and does not undo it.
     pub warnings: Vec<String>,
     /// In short.
@@ -187,6 +190,9 @@ impl Driver {
             return Ok(Err(idle.into()));
         }
         let begin = self.beginning(&draft, &report, order, ramp.steps, actor);
+        if let (true, Event::Begin { policy, .. }) = (order.dry_run, &begin) {
+            report.dark = self.dark(&draft, policy).map(Box::new);
+        }
         if report.findings.iter().any(|finding| stops(finding, &order.overrides)) {
             report.outcome = MoveOutcome::Blocked;
         } else if let Some(refusal) = self.would_refuse(origin, &begin) {
@@ -233,6 +239,7 @@ impl Driver {
             old_until: None,
             old_share: self.held_share(&draft.origin, draft.regions.keys()),
             prospect: None,
+            dark: None,
             warnings: Vec::new(),
             outcome: MoveOutcome::NothingToDo,
         }

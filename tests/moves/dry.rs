@@ -19,7 +19,10 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
         if meta.is_dir() {
             paths.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
-        found.insert(path, (meta.mode(), meta.mtime(), meta.mtime_nsec(), octets));
+        // Where the daemon's standard error goes is the test's, and it goes on speaking.
+        if path != dir.join("log") {
+            found.insert(path, (meta.mode(), meta.mtime(), meta.mtime_nsec(), octets));
+        }
     }
     found
 }
@@ -32,7 +35,10 @@ fn dry(home: &Home, code: i32, line: &str) -> Value {
     let output = home.command(&line).env("TMPDIR", scratch.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(code), &b""[..]), "{text}");
-    assert!(tree(home.dir.path()) == before, "a dry run changed something");
+    let after = tree(home.dir.path());
+    let changed: Vec<&PathBuf> =
+        before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+    assert!(changed.is_empty(), "a dry run changed {changed:?}");
     assert_eq!(tree(scratch.path()).len(), 1, "a dry run left something behind");
     serde_json::from_str(&text).unwrap()
 }
@@ -44,6 +50,8 @@ fn a_dry_run_needs_no_daemon_and_its_plan_can_be_carried_out() {
     assert!(failed(&none).starts_with("there is no state in"), "{none:#}");
 
     let daemon = home.serve();
+    // Once it answers, it has written what it had to.
+    home.expect(0, "status");
     let live = dry(&home, 6, "switchover a.example --to pmtpa");
     assert_eq!(live["offline"], Value::Null);
     // Ended in order, what it wrote is in the database, and who was told what is kept.

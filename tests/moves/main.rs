@@ -13,6 +13,7 @@ mod dry;
 mod edits;
 mod follow;
 mod lost;
+mod march_2010;
 mod phases;
 mod ramp;
 mod retain;

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::curve::{Canvas, seconds};
-use super::{Report, counted, finding, run};
+use super::{Report, counted, finding};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::RecordDiff;
-use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport, Offline};
+use crate::control::api::moves::{MoveOutcome, MoveReport};
 
 impl Report for MoveReport {
     fn text(&self) -> String {
@@ -48,28 +47,6 @@ impl Report for MoveReport {
     }
 }
 
-impl Offline {
-    /// What stands above all else: that nobody answers, and what this rests on.
-    fn told(&self) -> String {
-        let age = seconds(self.at.since(self.written).as_secs_f64().round());
-        let mut text = format!(
-            "THE DAEMON IS DOWN: nobody answers from here, and nothing was changed.\n\
-             This rests on the files as they are now, and on a copy of the state in\n\
-             {}, last written {} ({age} ago).\n",
-            self.state_dir.display(),
-            self.written
-        );
-        for run in &self.under_way {
-            let _ = writeln!(text, "    goes on when it is started, and may change this: {}", run::progress(run));
-        }
-        text += "    not known, since it is down:\n";
-        self.unknown.iter().for_each(|what| {
-            let _ = writeln!(text, "      {what}");
-        });
-        text + "\n"
-    }
-}
-
 impl MoveReport {
     fn head(&self) -> String {
         let mut text = format!("{} of {} to {}\n", self.kind, dotless(self.zone.as_ref()), self.to);
@@ -88,28 +65,6 @@ impl MoveReport {
                 );
             }
         }
-        text
-    }
-
-    /// The timeline of a dry run, how caches drain, and what to do where it goes otherwise.
-    fn foreseen(&self) -> String {
-        let Some(forecast) = &self.forecast else { return String::new() };
-        let (zone, to) = (dotless(self.zone.as_ref()), &self.to);
-        let mut text =
-            format!("\nWhat would come, if nothing holds it up:\n{}", forecast.drawn(Canvas::of_environment()));
-        let before = if self.steps.len() > 1 || self.kind == MoveKind::Switchover {
-            format!("understudy abort {zone}; when all have moved, understudy rollback {zone}")
-        } else {
-            format!("understudy rollback {zone}")
-        };
-        let _ = writeln!(
-            text,
-            "\nWhat could go wrong, how it shows, and what to type:\n  \
-             {to} cannot take its users, or fails: its checks say so and the run is held; {before}\n  \
-             another name server lags: the wait goes on, and understudy status names it; have it transfer the zone\n  \
-             caches keep old answers for too long: understudy drain {zone}; keep the old site up until it is over\n  \
-             something looks wrong: understudy hold {zone}, then resume or the way back"
-        );
         text
     }
 

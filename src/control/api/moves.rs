@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::drain::ForecastReport;
+use super::drain::{DarkReport, ForecastReport};
 use super::{Finding, Override, RecordDiff, Route};
 use crate::digest::Digest;
 use crate::name::Name;
@@ -112,6 +112,9 @@ pub struct MoveReport {
     /// told what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<ForecastReport>,
+    /// What would no longer be answered, by a dry run, be it stopped for that; none if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark: Option<DarkReport>,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,
