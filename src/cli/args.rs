@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use super::simulate::{Limit, Side};
 use crate::config::not_a_listener;
 use crate::control::api::Override;
 use crate::digest::Digest;
@@ -411,12 +412,19 @@ pub(super) struct SimulateArgs {
     /// So many clients keep answers themselves [default: 70%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(super) applications: Option<Share>,
-    /// How many uses a second the target carries; a step that brings more is warned of
-    #[arg(long, value_name = "N")]
-    pub(super) capacity: Option<u32>,
+    /// How many uses a second a site carries, `old=N` or `new=N`, or N for the new one (repeatable):
+    /// what is more fails, and clients try it again; each step that brings more is warned of
+    #[arg(long, value_name = "[SITE=]N", value_parser = limit)]
+    pub(super) capacity: Vec<Limit>,
     /// How many clients the target takes in a second that it has not seen before
     #[arg(long, value_name = "N")]
     pub(super) arrivals: Option<u32>,
+    /// How long clients wait before they try again what has failed; twice as long each time
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = pause)]
+    pub(super) retry: Ttl,
+    /// How often clients try again, 20 at most
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(super) retries: u32,
     /// What everything that is drawn follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
@@ -463,6 +471,20 @@ fn ttl(text: &str) -> Result<Ttl, String> {
 /// No more than a day, so that a simulation comes to an end.
 fn wait(text: &str) -> Result<Ttl, String> {
     Some(ttl(text)?).filter(|span| span.seconds() <= DAY).ok_or_else(|| format!("`{text}` is more than a day"))
+}
+
+/// What a site carries: `new=4000`, or the number alone for the new one.
+fn limit(text: &str) -> Result<Limit, String> {
+    let (site, most) = text.split_once('=').unwrap_or(("new", text));
+    let side = match site {
+        "old" => Side::Old,
+        "new" => Side::New,
+        _ => return Err(format!("there is no site `{site}` in a simulation: write old=N or new=N")),
+    };
+    match most.parse() {
+        Ok(most) if most > 0 => Ok(Limit { side, most }),
+        _ => Err(format!("`{most}` is no number of uses a second: write a whole number above 0")),
+    }
 }
 
 fn pause(text: &str) -> Result<Ttl, String> {

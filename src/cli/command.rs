@@ -190,6 +190,10 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
         let text = "the shares of --step must rise: each moves more than the one before".into();
         return Err(usage("simulate", ErrorKind::ValueValidation, text));
     }
+    if !args.steps.is_empty() && args.wait.seconds() == 0 {
+        let text = "--wait 0 takes all steps at once: leave --step out, or wait between steps".into();
+        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+    }
     Ok(WhatIf {
         clients: args.clients,
         ttl: args.ttl,
@@ -202,6 +206,8 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
         pause: args.pause.duration(),
         capacity: args.capacity,
         arrivals: args.arrivals,
+        retry: args.retry.duration(),
+        retries: args.retries,
         seed: args.seed,
     })
 }

@@ -1,5 +1,6 @@
 //! `simulate`: what a move would do, played through with simulated resolvers and clients. No server is asked.
 
+mod overload;
 mod play;
 pub(super) mod report;
 
@@ -39,12 +40,44 @@ pub(super) struct WhatIf {
     pub(super) applications: Option<Share>,
     /// How long it is from one use of the name to a client's next.
     pub(super) pause: Duration,
-    /// How many uses a second the target can carry.
-    pub(super) capacity: Option<u32>,
+    /// How many uses a second sites can carry.
+    pub(super) capacity: Vec<Limit>,
     /// How many clients that it has not seen before the target can take in a second.
     pub(super) arrivals: Option<u32>,
+    /// How long clients wait before they try again what has failed.
+    pub(super) retry: Duration,
+    /// How often they try again.
+    pub(super) retries: u32,
     /// What everything that is drawn follows from.
     pub(super) seed: u64,
+}
+
+/// An end of the move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Side {
+    /// The site that is left.
+    Old,
+    /// The site that is gone to.
+    New,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Side::Old => "old",
+            Side::New => "new",
+        })
+    }
+}
+
+/// What a site carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limit {
+    /// The site.
+    pub(super) side: Side,
+    /// At most so many a second.
+    pub(super) most: u32,
 }
 
 /// When the first step is taken, in virtual time. Any time would do.
@@ -93,7 +126,10 @@ fn population_of(what_if: &WhatIf) -> Result<Population, Failure> {
                 Failure::new(format!("{}: {why}", path.display()), "nothing was simulated", try_next)
             };
             let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-            toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?
+            let population: Population =
+                toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?;
+            population.check().map_err(|odd| failed(odd.to_string()))?;
+            population
         }
     };
     if let Some(share) = what_if.violators {
@@ -193,8 +229,10 @@ mod tests {
             violators: None,
             applications: None,
             pause: Duration::from_secs(30),
-            capacity: None,
+            capacity: Vec::new(),
             arrivals: None,
+            retry: Duration::from_secs(1),
+            retries: 3,
             seed: 1,
         }
     }
@@ -229,6 +267,54 @@ mod tests {
     }
 
     #[test]
+    fn a_population_that_makes_no_sense_is_named_by_its_key() {
+        let docs = include_str!("../../docs/simulate.md");
+        let good = docs.split("```toml").nth(1).and_then(|text| text.split("```").next()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let said = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            population_of(&WhatIf { population: Some(file.path().into()), ..usual() }).map_err(|failure| failure.what)
+        };
+        said(good).unwrap();
+        for (from, to, wanted) in [
+            (
+                "weight = 90",
+                "weight = 80",
+                "`weight` is 90 for all classes together: percentages of clients sum up to 100",
+            ),
+            (
+                "weight = 90",
+                "weight = -1",
+                "`weight` of the class `exact` is -1: it is the percentage of clients behind",
+            ),
+            ("weight = 90", "weight = nan", "`weight` of the class `exact` is NaN"),
+            ("hold = 61", "hold = 0", "`profile.positive.measured[0].hold` of the class `measured` is 0: how long"),
+            ("hold = 61", "hold = -1", "-1 is no span of time"),
+            ("ttl = 300, hold", "ttl = 30, hold", "`profile.positive.measured[1].ttl` of the class `measured` is 30 s"),
+            ("floor = 300", "cap = 0", "`profile.positive.cap` of the class `keeps everything"),
+            ("floor = 600", "floor = 600, cap = 60", "`profile.negative.floor` of the class"),
+            ("floor = 300", "floor = 300, prefetch = { percent = 100 }", "`profile.positive.prefetch.percent` of the"),
+            (
+                "profile = {}",
+                "profile = { caches = { least = 3, likely = 2, most = 4 } }",
+                "`profile.caches` of the class",
+            ),
+            (
+                "share = 0.7",
+                "share = 70",
+                "`applications.share` is 70: the share of clients that keep answers, from 0 to 1",
+            ),
+            ("least = 30", "least = 0", "`applications.least` is 0: how long clients keep answers at least"),
+            ("greatest = 120", "greatest = 20", "`applications.greatest` is 20 s, less than `least`"),
+            ("weight = 90", "wieght = 90", "unknown field `wieght`"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let told = said(&good.replacen(from, to, 1)).unwrap_err();
+            assert!(told.contains(wanted), "{to}: {told}");
+        }
+    }
+
+    #[test]
     fn without_violators_it_is_over_with_the_ttl() {
         let exact = WhatIf { violators: Some(Share::NONE), applications: Some(Share::NONE), ..usual() };
         let report = run(&exact).unwrap();
@@ -242,7 +328,7 @@ mod tests {
     #[test]
     fn steps_are_told_one_by_one() {
         let steps = vec!["10%".parse().unwrap(), "50%".parse().unwrap()];
-        let report = run(&WhatIf { steps, capacity: Some(100), ..usual() }).unwrap();
+        let report = run(&WhatIf { steps, capacity: vec![Limit { side: Side::New, most: 100 }], ..usual() }).unwrap();
         assert_eq!(report.steps.iter().map(|step| step.share.as_str()).collect::<Vec<_>>(), ["10%", "50%", "100%"]);
         assert!(report.steps.is_sorted_by(|one, other| one.reached < other.reached));
         assert!(report.steps[2].reached > 0.97, "{:?}", report.steps);

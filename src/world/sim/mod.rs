@@ -11,6 +11,7 @@ pub mod message;
 mod orders;
 pub mod population;
 pub mod resolver;
+pub mod site;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
