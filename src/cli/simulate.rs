@@ -84,6 +84,9 @@ pub(super) struct Limit {
 const BEGIN: Timestamp = Timestamp(1_000_000_000_000);
 /// It is watched for no longer than this behind the last step, in seconds.
 const LONGEST: f64 = 6.0 * 3600.0;
+/// The most work that is begun, and how long that takes on two processors.
+const MOST_WORK: f64 = 5e8;
+const MOST_SECONDS: f64 = 20.0;
 /// Spans that uses are counted in.
 const SPANS: usize = 240;
 
@@ -91,6 +94,10 @@ const SPANS: usize = 240;
 pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
     let population = population_of(what_if)?;
     let steps = steps_of(what_if);
+    within_reason(
+        what_if,
+        f64::from(what_if.clients) / what_if.pause.as_secs_f64().max(play::LEAST_PAUSE) * least(&steps),
+    )?;
     let (mixture, unlike) = play::mixture(&population, what_if);
     let egresses = mixture.draw(what_if.clients, what_if.seed);
     let mut courses = Vec::new();
@@ -102,10 +109,28 @@ pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
         let outlook = Outlook { holders: &holders, population: &population, steps: &steps, known_until: BEGIN, bound };
         let forecast = forecast(&outlook);
         let ends = spans(&forecast, &steps);
+        within_reason(what_if, scene.work(&egresses, &ends))?;
         let counts = scene.counts(&egresses, &ends).map_err(failed)?;
         courses.push(Course { kind, forecast, ends, counts });
     }
     Ok(report::of(what_if, &steps, egresses.len(), &courses, unlike))
+}
+
+/// Whether that much work is begun.
+fn within_reason(what_if: &WhatIf, work: f64) -> Result<(), Failure> {
+    if work <= MOST_WORK {
+        return Ok(());
+    }
+    let seconds = work / MOST_WORK * MOST_SECONDS;
+    let why = match what_if.ttl.min(what_if.negative_ttl).seconds() {
+        low @ 0..=5 => format!(": with a TTL of {low} s, nearly each use takes a query"),
+        _ => String::new(),
+    };
+    Err(Failure::new(
+        format!("this would take about {seconds:.0} s{why}; what takes more than {MOST_SECONDS:.0} s is not begun"),
+        "nothing was simulated",
+        "fewer --clients (shares stay the same), a longer --pause, a higher --ttl or --negative-ttl, or a shorter --wait",
+    ))
 }
 
 /// One kind of old answer: as it is worked out, and as it was counted.
@@ -205,11 +230,16 @@ fn fetches(population: &Population) -> f64 {
     (1.0 - share) / pause + share * keeping
 }
 
+/// It is watched for at least so many seconds.
+fn least(steps: &[Step]) -> f64 {
+    steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64()) + 60.0
+}
+
 /// How finely uses are counted: evenly until 99 % are there by the closed form, and somewhat longer.
 fn spans(forecast: &Forecast, steps: &[Step]) -> Vec<i64> {
-    let last = steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64());
+    let least = least(steps);
     let there = forecast.worst().and_then(|course| course.quantiles.ninety_nine);
-    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(last + 60.0, last + LONGEST);
+    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(least, least + LONGEST);
     (1..=SPANS).map(|span| (end * 1000.0 * span as f64 / SPANS as f64) as i64).collect()
 }
 
@@ -264,6 +294,31 @@ mod tests {
         assert_eq!(population.applications, Population::proposed().applications);
         let measured = &population.classes[2].profile;
         assert_eq!(measured.hold(Ttl::new(30).unwrap(), Kind::Positive).refreshed.as_secs(), 61);
+    }
+
+    #[test]
+    fn what_would_take_too_long_is_not_begun() {
+        let pause = Duration::from_secs(1);
+        let steps = vec!["1%".parse().unwrap()];
+        for long in [
+            WhatIf { clients: 10_000_000, pause, ..usual() },
+            WhatIf { clients: 100_000, pause, steps, wait: Duration::from_secs(86_400), ..usual() },
+        ] {
+            let failure = run(&long).unwrap_err();
+            assert!(failure.what.starts_with("this would take about "), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_kept_each_use_takes_a_query() {
+        let work = |ttl| {
+            let what_if = WhatIf { ttl: Ttl::new(ttl).unwrap(), ..usual() };
+            let steps = steps_of(&what_if);
+            let (mixture, _) = play::mixture(&Population::proposed(), &what_if);
+            let scene = Scene::new(&what_if, &steps, mixture.minds, Kind::Positive).unwrap();
+            scene.work(&mixture.draw(1000, 1), &[600_000])
+        };
+        assert!(work(0) > 5.0 * work(60), "{} {}", work(0), work(60));
     }
 
     #[test]
