@@ -8,6 +8,7 @@ use crate::control::api::Failure;
 use crate::control::api::moves::{MoveReport, MoveRequest, Offline};
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver};
+use crate::exposure::known::Known as _;
 use crate::serving::units::UnitKey;
 use crate::snapshot::sought::HashKey;
 use crate::store::{Copied, Store, StoreError};

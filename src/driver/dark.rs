@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::plan::Draft;
 use super::{Driver, now};
 use crate::drain::dark::{Darkness, Denied};
+use crate::exposure::known::Known as _;
+use crate::exposure::weights::Weights;
 use crate::failover::policy::Policy;
 use crate::gate::{Pair, ttls, vanish};
 use crate::name::Name;
@@ -104,16 +106,9 @@ impl Driver {
             tracing::warn!(%error, "what was found of resolvers can't be read: they count as not measured");
             Vec::new()
         });
-        let shares: Vec<(String, Share)> = self
-            .folding
-            .as_ref()
-            .and_then(|folding| {
-                folding.look(|known| {
-                    let weights = known.weights(origin, regions, &self.serving.units)?;
-                    Some(weights.of_operators().map(|(name, share)| (name.to_owned(), share)).collect())
-                })
-            })
-            .unwrap_or_default();
+        let weights =
+            self.folding.as_ref().and_then(|folding| Weights::of(&**folding, origin, regions, &self.serving.units));
+        let shares: Vec<(&str, Share)> = weights.iter().flat_map(Weights::of_operators).collect();
         let at = now();
         let keeper = |found: crate::store::resolvers::Found<Findings>| {
             let profile = Arc::new(found.findings.measured.filter(|_| found.expires > at)?.profile(found.at));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fold::{EditionInfo, Exposures};
+use super::known::Known;
 use super::points::{Point, What};
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
@@ -125,22 +126,17 @@ impl Holding {
         let points = u128::from(self.held) * u128::from(Share::ALL.basis_points()) / u128::from(self.all.max(1));
         Share::new(points as u16).filter(|_| self.all > 0)
     }
-}
 
-impl Exposures {
     /// How much of what was asked of a zone's regions of late was asked by those who may hold an answer now.
-    pub fn holding(&self, zone: &Name, regions: &BTreeSet<RegionId>, now: Timestamp) -> Holding {
+    pub fn of(known: &impl Known, zone: &Name, regions: &BTreeSet<RegionId>, now: Timestamp) -> Holding {
         let mut holding = Holding::default();
-        for told in self.networks().iter() {
-            let Some(point) = self.points().get(told.point) else { continue };
-            let of_zone = self.edition(point.what.edition).is_some_and(|info| info.zone == *zone);
-            if !of_zone || !regions.contains(&point.what.region) {
-                continue;
+        known.each_part(|exposures, part| {
+            for (told, point) in exposures.of_regions(part, zone, regions) {
+                let count = told.count.value();
+                holding.all += count;
+                holding.held += if told.last.after(point.ttl.duration()) > now { count } else { 0 };
             }
-            let count = told.count.value();
-            holding.all += count;
-            holding.held += if told.last.after(point.ttl.duration()) > now { count } else { 0 };
-        }
+        });
         holding
     }
 }

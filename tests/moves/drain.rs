@@ -46,6 +46,13 @@ fn what_caches_hold_is_seen_before_a_move_in_it_and_behind_it() {
     assert!(number(&a["held_now"]) > 0.99 && number(&a["new_now"]) < 0.01, "{before:#}");
     assert!(before["bound"].as_i64() > before["at"].as_i64(), "{before:#}");
     assert_eq!(before["holders"], 21);
+    let regions = before["regions"].as_array().unwrap_or_else(|| panic!("{before:#}"));
+    assert!((regions.iter().map(|region| number(&region["weight"])).sum::<f64>() - 1.0).abs() < 1e-6, "{before:#}");
+    for region in regions {
+        assert!(number(&region["held_now"]) > 0.99, "{before:#}");
+        let until = region["held_until"].as_i64();
+        assert!(until > before["at"].as_i64() && until <= before["bound"].as_i64(), "{before:#}");
+    }
     let quantiles = &a["quantiles"];
     assert!(number(&quantiles["half"]) <= number(&quantiles["ninety"]), "{before:#}");
     assert_eq!(drain(&home, "a.example mx.a.example")["holders"], 1);
