@@ -279,8 +279,8 @@ Examples:
     Top {
         /// Only of this zone [default: all]
         zone: Option<String>,
-        /// How many of each
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        /// How many of each, at least one
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
     /// Make the state directory of a server that never ran before

@@ -108,6 +108,18 @@ fn read_text(text: &str) -> Result<Config, Problems> {
 }
 
 #[test]
+fn a_time_that_is_too_long_is_one_all_the_same() {
+    let said = |time: &str| {
+        let text = format!("version = 1\n[exposures]\nretention = \"{time}\"\n");
+        read(Path::new("understudy.toml"), &text).unwrap_err().to_string()
+    };
+    for long in ["100000d", "9999999999", "1w99999d"] {
+        assert!(said(long).contains(&format!("`{long}` is longer than any time can be")), "{}", said(long));
+    }
+    assert!(said("1 day").contains("`1 day` is not a time"), "{}", said("1 day"));
+}
+
+#[test]
 fn everything_is_resolved() {
     insta::assert_debug_snapshot!("good", read_text(GOOD).unwrap());
     let least = "version = 1\n[[zone]]\nname = \"a.example\"\nfile = \"a\"";

@@ -189,13 +189,38 @@ impl Daemon {
         let before = runs(self).first().copied();
         let by = By { actor, reason: given(request.reason.as_deref()) };
         match self.driver.steer(&origin, steering, region, &by).map_err(failed)? {
-            Some(refusal) => Err(refused(&refusal)),
+            Some(refusal) => Err(self.not_steered(&origin, region, &refusal)),
             None => {
                 let run = before.filter(|run| runs(self).contains(run)).map(|run| RunKey { zone: origin.clone(), run });
                 let which = before.map(|run| format!("move {run} of ")).unwrap_or_default();
                 Ok(SteerReport { done: vec![format!("{which}{} {done}", request.zone)], run })
             }
         }
+    }
+
+    /// Why the engine did not do to a move what an operator ordered, and what can be done instead.
+    fn not_steered(&self, origin: &Name, region: Option<&str>, refusal: &Refusal) -> Failure {
+        let zone = crate::config::dotless(origin.as_ref());
+        let under_way = self.moves_of(origin);
+        let only = region.map(|region| format!(" --region {region}")).unwrap_or_default();
+        let elsewhere = format!("`understudy failover {zone}{only} --to SITE` takes its place");
+        let is_back = |id: &MoveId| under_way.iter().any(|run| run.run == id.0 && run.back);
+        let next = match refusal {
+            Refusal::Held { id } if is_back(id) => {
+                format!("`understudy resume {zone}{only}` lets it go on back; {elsewhere}")
+            }
+            Refusal::Held { .. } => {
+                format!(
+                    "`understudy resume {zone}{only}`; to go back, `understudy abort {zone}{only}`, or rollback once all have moved"
+                )
+            }
+            Refusal::Reversing { .. } => {
+                format!("`understudy hold {zone}{only}` stops it where it is; {elsewhere}")
+            }
+            Refusal::WhichMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
+            _ => return refused(refusal),
+        };
+        Failure::new(refusal.to_string(), "nothing was changed", next)
     }
 
     pub(super) fn force_site(&mut self, request: &SiteRequest, actor: Actor) -> Result<SteerReport, Failure> {
@@ -401,6 +426,7 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
     MoveStatus {
         run: id.0,
         kind: kind(moving.plan.kind),
+        by: moving.plan.actor.name.clone(),
         from: moving
             .base
             .iter()

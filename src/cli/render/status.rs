@@ -28,11 +28,14 @@ impl Report for StatusReport {
                 self.encrypted.iter().map(|listener| format!("{} {}", listener.transport, listener.address));
             text += &wrapped("encrypted on", &encrypted.collect::<Vec<_>>(), ",");
         }
-        let acts = [("reload", &self.last_reload, "taken over"), ("move", &self.last_failover, "done")];
-        for (act, last, done) in acts {
+        // How far a move has come says its summary: what has begun is not done.
+        let acts = [
+            ("reload", &self.last_reload, [", taken over", ", NOT taken over"]),
+            ("move", &self.last_failover, ["", ", NOT done"]),
+        ];
+        for (act, last, [good, bad]) in acts {
             if let Some(LastAct { at, ok, summary }) = last {
-                let not = if *ok { "" } else { "NOT " };
-                let _ = writeln!(text, "last {act} {}, {not}{done}: {summary}", at);
+                let _ = writeln!(text, "last {act} {at}{}: {summary}", if *ok { good } else { bad });
             }
         }
         let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());

@@ -334,6 +334,9 @@ pub struct MoveStatus {
     pub run: u64,
     /// What sort of move.
     pub kind: MoveKind,
+    /// Who asked for it.
+    #[serde(default)]
+    pub by: String,
     /// The regions, each with the site that it leaves.
     pub from: Vec<Route>,
     /// The site that it goes to.
@@ -356,6 +359,15 @@ pub struct MoveStatus {
     pub since: Timestamp,
     /// When it began.
     pub began: Timestamp,
+}
+
+impl MoveStatus {
+    /// What tells it from others, with what is typed to mean it.
+    pub fn in_short(&self) -> String {
+        let region = self.from.first().map_or("", |route| route.region.as_str());
+        let (kind, run, to, phase, by) = (self.kind, self.run, &self.to, &self.phase, &self.by);
+        format!("--region {region} ({kind} {run} to {to}, {phase}, asked for by {by})")
+    }
 }
 
 /// What was done, newest last (`POST /v1/history`).
