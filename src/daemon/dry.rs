@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{moves, translate};
+use super::{moves, told, translate};
 use crate::config::{Keys, Source};
 use crate::control::api::Failure;
 use crate::control::api::moves::{MoveReport, MoveRequest, Offline};
@@ -33,6 +33,7 @@ pub fn dry_run(source: &Source, request: &MoveRequest) -> Result<MoveReport, Fai
     let origin = translate::zone_name(&request.zone, driver.setup())?;
     let report = driver.move_traffic(&origin, &order, &driver::daemon()).map_err(failed)?;
     let mut report = moves::report(report, &order, driver.serving())?;
+    told::weigh(&driver, &origin, &mut report.findings);
     report.warnings.extend(reloaded.iter().filter(|zone| zone.origin == origin).filter_map(worth_knowing));
     report.offline = Some(Offline {
         state_dir: dir.into(),

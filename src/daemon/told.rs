@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::drains::question;
 use super::{Daemon, translate};
-use crate::control::api::Failure;
 use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
 };
-use crate::driver;
+use crate::control::api::{AskedItem, Failure, Finding};
+use crate::driver::{self, Driver};
 use crate::exposure::known::Known;
 use crate::exposure::note::{Level, NotedNetwork};
 use crate::exposure::points::{Point, PointId};
@@ -95,6 +95,38 @@ impl Daemon {
         let report = top(&**folding, self.driver.serving(), zone.as_ref(), limit);
         Ok(TopReport { retention_seconds: limits.retention.as_secs(), ..report })
     }
+}
+
+/// Says which names that gates speak of were asked for of late: what users miss first is what is asked for.
+pub(super) fn weigh(driver: &Driver, origin: &Name, findings: &mut [Finding]) {
+    let Some(folding) = driver.exposures() else { return };
+    if findings.iter().all(|found| found.items.is_empty()) {
+        return;
+    }
+    let asked = folding.look(|exposures| asked(exposures, origin));
+    let key = driver.serving().key;
+    let count = |item: &String| {
+        let name = Name::absolute(item.split(' ').next()?).ok()?;
+        asked.get(&key.of(name.as_ref().to_lowercase().as_ref())).copied()
+    };
+    for found in findings {
+        let items = found.items.iter().filter_map(|item| Some(AskedItem { item: item.clone(), count: count(item)? }));
+        found.asked = items.collect();
+        found.asked.sort_by_key(|asked| std::cmp::Reverse(asked.count));
+        found.asked.truncate(MOST);
+    }
+}
+
+/// How often names of a zone were asked for, by their hashes.
+fn asked(exposures: &Exposures, zone: &Name) -> HashMap<u64, u64> {
+    let mut asked = HashMap::new();
+    for (_, point) in exposures.points().iter() {
+        let Some((Decided { rule: Rule::Exact, name }, _)) = point.what.question else { continue };
+        if point.count > 0 && exposures.edition(point.what.edition).is_some_and(|info| info.zone == *zone) {
+            *asked.entry(name).or_default() += point.count;
+        }
+    }
+    asked
 }
 
 fn because(found: &Explanation<'_>) -> &'static str {

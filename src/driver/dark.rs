@@ -15,6 +15,7 @@ use crate::observation::Measured;
 use crate::profile::{Kind, Population, Profile};
 use crate::rr::RrType;
 use crate::serving::regions::RegionId;
+use crate::serving::told::Rule;
 use crate::share::Share;
 use crate::time::Ttl;
 
@@ -87,13 +88,14 @@ impl Driver {
     ) -> Option<f64> {
         let key = self.serving.key;
         let sought: BTreeSet<(u64, u16)> =
-            questions.iter().map(|(name, rtype)| (key.of(name.as_ref()), rtype.0)).collect();
+            questions.iter().map(|(name, rtype)| (key.of(name.as_ref().to_lowercase().as_ref()), rtype.0)).collect();
         let (all, found) = self.folding.as_ref()?.look(|exposures| {
             let of_zone = |edition| exposures.edition(edition).is_some_and(|info| info.zone == *origin);
             let points = exposures.points().iter().map(|(_, point)| point);
             let counted = points.filter(|point| regions.contains(&point.what.region) && of_zone(point.what.edition));
             counted.fold((0, 0), |(all, found), point| {
-                let is_sought = point.what.question.is_some_and(|(by, rtype)| sought.contains(&(by.name, rtype.0)));
+                let by_name = point.what.question.filter(|(by, _)| matches!(by.rule, Rule::Exact | Rule::Wildcard));
+                let is_sought = by_name.is_some_and(|(by, rtype)| sought.contains(&(by.name, rtype.0)));
                 (all + point.count, found + if is_sought { point.count } else { 0 })
             })
         });
