@@ -85,8 +85,8 @@ const BEGIN: Timestamp = Timestamp(1_000_000_000_000);
 /// It is watched for no longer than this behind the last step, in seconds.
 const LONGEST: f64 = 6.0 * 3600.0;
 /// The most work that is begun, and how long that takes on two processors.
-const MOST_WORK: f64 = 5e8;
-const MOST_SECONDS: f64 = 20.0;
+const MOST_WORK: f64 = 3e8;
+const MOST_SECONDS: f64 = 40.0;
 /// Spans that uses are counted in.
 const SPANS: usize = 240;
 
