@@ -155,7 +155,7 @@ pub struct ResolverConfig {
     /// The networks that its resolvers ask from; none where nobody says so.
     pub networks: Vec<Network>,
     /// How it can be asked; none: it is not.
-    pub asking: Option<probe::Asking>,
+    pub asking: Option<crate::probe::ask::Asking>,
 }
 
 /// A zone, its sites, and who is answered from which.

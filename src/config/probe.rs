@@ -7,7 +7,7 @@ use super::read::read_addresses;
 use super::table::{At, Table};
 use crate::canary::{CanaryKey, CanaryZone, MAX_TTL};
 use crate::name::Name;
-use crate::probe::ask::Carrier;
+use crate::probe::ask::{Asking, Carrier};
 use crate::time::Ttl;
 
 /// The canary zone and its server.
@@ -48,17 +48,6 @@ impl Default for ProbeConfig {
             background: false,
         }
     }
-}
-
-/// How a resolver is asked.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Asking {
-    /// Where; of several addresses, each question goes to one.
-    pub addresses: Vec<SocketAddr>,
-    /// By what.
-    pub carrier: Carrier,
-    /// The most questions in a second.
-    pub rate: u32,
 }
 
 /// The canary zone of the file. `serving` are the addresses that zones are served from.

@@ -186,7 +186,12 @@ impl Daemon {
         runtime.block_on(async {
             self.driver.resume();
             let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
+            let (sampled, mut samples) = mpsc::unbounded_channel();
+            if self.probing.is_some() {
+                self.driver.set_sampled();
+            }
             loop {
+                self.sample(&sampled);
                 let due = until(self.driver.deadline());
                 tokio::select! {
                     biased;
@@ -206,6 +211,10 @@ impl Daemon {
                         None => return self.driver.keep_exposures(),
                     },
                     Some(()) = reloads.recv() => self.reload_on_signal(),
+                    Some(found) = samples.recv() => {
+                        let probe::Sampled { origin, effect, sample } = found;
+                        self.driver.sampled(&origin, effect, sample);
+                    }
                 }
                 // Edits that waited for the end of a move.
                 self.driver.take_over_queued().iter().for_each(|zone| report(zone, true));

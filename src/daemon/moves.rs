@@ -4,8 +4,8 @@ use super::{Daemon, drains, failed, translate};
 use crate::config::nearest::UnknownName;
 use crate::control::api::moves::{
     Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
-    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SiteRequest, SteerReport, SteerRequest,
-    WeighedStep,
+    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest, SteerReport,
+    SteerRequest, WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
 use crate::driver::engine::By;
@@ -15,9 +15,11 @@ use crate::failover::health::Health;
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase};
 use crate::failover::plan::{Impossible, Kind, MoveRequest as Wanted};
 use crate::failover::refusal::Refusal;
+use crate::failover::sample::{Evidence, is_late};
 use crate::failover::steps::Steps;
 use crate::failover::story;
 use crate::name::Name;
+use crate::observation::sight::Sight;
 use crate::serving::Serving;
 use crate::share::Share;
 use crate::store::journal::{Actor, Row, Sequence};
@@ -368,11 +370,7 @@ fn ending(row: &Row, run: u64) -> Option<Ending> {
     let effects: Vec<Issued> = serde_json::from_value(row.effects.clone()).ok()?;
     effects.into_iter().find_map(|issued| match issued.effect {
         Effect::Ended(ended) if ended.id == MoveId(run) => {
-            let text = format!(
-                "{} {run}: {}",
-                story::kind(ended.last.plan.kind),
-                story::ended(&ended.outcome, &ended.last.plan.to)
-            );
+            let text = format!("{} {run}: {}", story::kind(ended.last.plan.kind), story::ended(&ended));
             Some(Ending { outcome: story::outcome(&ended.outcome).into(), text })
         }
         _ => None,
@@ -407,8 +405,34 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
             Phase::Lowering { clock: Clock::Until(_), basis } | Phase::Draining { basis, .. } => Some(basis.clone()),
             _ => None,
         },
+        bound: moving.watched.bound,
+        sample: moving.watched.sample.as_ref().map(|sample| sample.counts.clone()).unwrap_or_default(),
+        late: sampled(moving, |found, bound| story::late(found, bound), is_late),
+        unsure: sampled(moving, |found, _| story::unsure(found), |sight| !is_late(sight)),
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
         began: moving.started,
     }
+}
+
+/// What resolvers gave, as far as it is not what our zone gives.
+fn sampled(
+    moving: &Move,
+    text: impl Fn(&Evidence, Timestamp) -> String,
+    wanted: impl Fn(Sight) -> bool,
+) -> Vec<SampledResolver> {
+    let Some(sample) = &moving.watched.sample else { return Vec::new() };
+    let bound = moving.watched.bound.unwrap_or(moving.phase_since());
+    let found = sample.evidence.iter().filter(|found| wanted(found.sight));
+    let one = |found: &Evidence| SampledResolver {
+        name: found.resolver.clone(),
+        sight: found.sight,
+        question: found.question.clone(),
+        said: found.said.clone(),
+        ttl: found.ttl.map(crate::time::Ttl::seconds),
+        at: found.at,
+        past_seconds: found.past(bound).as_secs(),
+        text: text(found, bound),
+    };
+    found.map(one).collect()
 }

@@ -1,22 +1,26 @@
 //! Probing resolvers, as it is configured and asked for.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Daemon, plain};
 use crate::canary::{CanaryKey, CanaryZone};
 use crate::config::nearest::UnknownName;
-use crate::config::probe::{Asking, CanaryConfig};
+use crate::config::probe::CanaryConfig;
 use crate::config::{Config, ResolverConfig};
 use crate::control::api::Failure;
 use crate::control::api::probe::{
     CalibrateRequest, CalibrationReport, ProfilesReport, ProfilesRequest, ResolverReport,
 };
 use crate::driver;
-use crate::observation::Measured;
-use crate::probe::ask::Carrier;
+use crate::failover::effect::EffectId;
+use crate::failover::sample::Sample;
+use crate::name::Name;
+use crate::probe::ask::{Asking, Carrier};
 use crate::probe::calibrate::Plan;
+use crate::probe::findings::Findings;
 use crate::probe::prober::{Calibrated, Target};
 use crate::probe::{CanaryListeners, CanaryRunning, Prober, Register};
 use crate::store::Store;
@@ -27,13 +31,14 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// After how long one is tried again that could not be measured.
 const TRY_AGAIN: Duration = Duration::from_secs(86_400);
 
-/// What is kept of a resolver: what was found, or why nothing was.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Findings {
-    address: Vec<SocketAddr>,
-    transport: Carrier,
-    unknown: Option<String>,
-    pub(super) measured: Option<Measured>,
+/// What resolvers gave for names that moved.
+pub(super) struct Sampled {
+    /// Of which zone.
+    pub(super) origin: Name,
+    /// What asked for it.
+    pub(super) effect: EffectId,
+    /// What they gave.
+    pub(super) sample: Sample,
 }
 
 /// The canaries' server and the prober; nothing where they are not configured.
@@ -97,6 +102,24 @@ impl Daemon {
             Failure::new(busy.to_string(), "nothing else was begun", "`understudy probe calibrate --attach` follows it")
         })?;
         self.calibration()
+    }
+
+    /// Has resolvers asked what they give for names that moved; what they do is sent to `sampled`.
+    pub(super) fn sample(&mut self, sampled: &UnboundedSender<Sampled>) {
+        let Some(probing) = &self.probing else { return };
+        while let Some(order) = self.driver.sample_order() {
+            let (store, sampled) = (self.store.clone(), sampled.clone());
+            probing.prober.sample(order.questions.clone(), move |heard| {
+                let names = order.questions.iter().zip(&heard);
+                let names = names.flat_map(|(asked, heard)| vec![asked.target.name.as_str(); heard.len()]);
+                if let Err(error) = store.resolvers().count(names, driver::now()) {
+                    tracing::error!("how much resolvers were asked can't be written down: {error}");
+                }
+                let sample = order.sample(&heard);
+                // Nobody waits for it while the daemon stops.
+                let _ = sampled.send(Sampled { origin: order.origin, effect: order.effect, sample });
+            });
+        }
     }
 
     /// Begins to measure the resolvers of which nothing is known that can still be believed, if that is configured.

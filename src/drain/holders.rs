@@ -133,6 +133,25 @@ struct Fact {
     is_old: bool,
 }
 
+impl Fact {
+    fn kind(&self) -> Kind {
+        if self.question.0.rule == Rule::Absent { Kind::Negative } else { Kind::Positive }
+    }
+}
+
+/// A network that was told an old answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldOld {
+    /// The network, or a greater one that it is counted with.
+    pub network: Network,
+    /// When it was told it last.
+    pub last: Timestamp,
+    /// With which TTL.
+    pub ttl: Ttl,
+    /// What it was told.
+    pub kind: Kind,
+}
+
 /// A network and a question, over all editions.
 #[derive(Default)]
 struct Asked {
@@ -167,7 +186,6 @@ impl Holders {
                 None if found.is_whole => Told::Never,
                 None => Told::Unknown,
             };
-            let kind = if fact.question.0.rule == Rule::Absent { Kind::Negative } else { Kind::Positive };
             let weight = found.weights.entry(fact.question.1).or_default();
             weight.all += asked.weight;
             weight.held += if asked.is_held(now) { asked.weight } else { 0.0 };
@@ -180,7 +198,7 @@ impl Holders {
                 demand: Demand::Seen(asked.weight / window),
                 told,
                 ttl: asked.old.map_or(asked.greatest, |(_, ttl)| ttl),
-                kind,
+                kind: fact.kind(),
                 profile: None,
                 moves,
             };
@@ -196,6 +214,17 @@ impl Holders {
         }
         found.holders = found.together(each, now);
         found
+    }
+
+    /// Who was told an old answer, and when last: all that is noted, one by one.
+    pub fn told_old(exposures: &Exposures, scope: &Scope<'_>) -> Vec<ToldOld> {
+        let facts = Holders::default().facts(exposures, scope);
+        let told = |noted: Noted| {
+            let fact = facts.get(&noted.point).filter(|fact| fact.is_old)?;
+            let network = noted.network.network(noted.level)?;
+            Some(ToldOld { network, last: noted.last, ttl: fact.ttl, kind: fact.kind() })
+        };
+        exposures.networks().iter().filter_map(told).collect()
     }
 
     /// What counts of the points.

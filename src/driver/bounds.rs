@@ -8,13 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use super::name_servers::{NameServers, ask_serials};
+use super::stretch::Old;
 use super::{Driver, DriverError, STREAM, now};
 use crate::digest::Digest;
-use crate::exposure::bound::{Bound, Change};
+use crate::exposure::bound::{Basis, Bound, Change};
 use crate::exposure::{Exposures, Limits};
 use crate::failover::event::Event;
 use crate::failover::ledger::Held;
-use crate::failover::moves::{Clock, Move, MoveId, Phase};
+use crate::failover::moves::{Clock, Move, MoveId, Phase, PhaseKind};
 use crate::failover::names::RegionName;
 use crate::failover::state::State;
 use crate::name::Name;
@@ -148,12 +149,15 @@ impl Driver {
             let (origin, id) = &key;
             let Some(engine) = self.engines.get(origin) else { continue };
             let Some(wait) = waits(&engine.state).find(|wait| wait.id == *id) else { continue };
-            let was = wait.until;
             let (moving, state) = (wait.moving.clone(), engine.state.clone());
+            // Those who keep answers for longer are counted anew.
+            let was = moving.watched.bound.filter(|_| moving.phase.kind() == PhaseKind::Draining).unwrap_or(wait.until);
             let ttl = self.bounds.looks.get(&key).map_or(moving.plan.old_ttl, |look| look.ttl);
-            let (until, basis, due) = match self.others_of(origin, at) {
+            let mut is_noted = false;
+            let (bound, basis, due) = match self.others_of(origin, at) {
                 Others::None => {
                     let sooner = self.bound_of(origin, &state, &moving, at);
+                    is_noted = sooner.as_ref().is_some_and(|bound| bound.basis != Basis::Journal);
                     let sooner = sooner.filter(|bound| bound.until.since(was).max(was.since(bound.until)) > WORTH);
                     match sooner {
                         Some(Bound { until, basis, .. }) => (until, basis.to_string(), None),
@@ -179,9 +183,13 @@ impl Driver {
                     )
                 }
             };
+            let longer = self.longer(origin, &moving, &Old { bound, ttl, is_noted }, at);
+            let is_new = bound != was || longer != moving.watched.longer;
+            let until = longer.iter().map(|longer| longer.until).max().map_or(bound, |last| last.max(bound));
             self.bounds.looks.insert(key.clone(), Look { until, due, ttl });
-            if until != was {
-                let event = Event::DrainBound { id: *id, until, basis };
+            if is_new {
+                let basis = if basis.is_empty() { Basis::Journal.to_string() } else { basis };
+                let event = Event::DrainBound { id: *id, until: bound, basis, longer };
                 // The log says what could not be written; then the wait lasts as long as it was to.
                 let _ = self.drive(origin, event, &By::daemon());
             }
@@ -270,7 +278,8 @@ impl Driver {
 
 /// The moves that wait for old answers to run out.
 fn waits(state: &State) -> impl Iterator<Item = Wait<'_>> {
-    let standing = |moving: &Move| moving.hold.is_some() || !moving.confirmed;
+    // Once resolvers were asked, it counts what they give.
+    let standing = |moving: &Move| moving.hold.is_some() || !moving.confirmed || moving.watched.samples > 0;
     state.moves.iter().filter(move |(_, moving)| !standing(moving)).filter_map(|(id, moving)| {
         let until = match moving.phase {
             Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Draining { until, .. } => until,

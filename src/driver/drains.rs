@@ -9,7 +9,7 @@ use super::{Driver, now};
 use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Phase, PhaseKind};
 use crate::failover::names::RegionName;
 use crate::failover::plan::Kind;
 use crate::failover::policy::Policy;
@@ -87,19 +87,9 @@ impl Driver {
         let under_way: Vec<(MoveId, &Move)> =
             state.moves.iter().filter(|(_, moving)| moving.is_under_way()).map(|(id, moving)| (*id, moving)).collect();
         let Some((_, first)) = under_way.first() else { return self.drain_if_moved(origin, only, state, at) };
-        let mut turns = BTreeMap::new();
-        for (_, moving) in &under_way {
-            for (region, from) in moving.base.iter() {
-                let Some(id) = self.serving.regions.named(region.as_str()) else { continue };
-                let is_back = moving.direction == Direction::Back;
-                let back = || std::iter::once(&from.site).chain(&from.others).map(ToString::to_string).collect();
-                let new = if is_back { back() } else { vec![moving.plan.to.to_string()] };
-                let turn = Turn { new, salt: Some(moving.salt()), is_back, steps: steps_of(moving, at) };
-                turns.insert(id, turn);
-            }
-        }
+        let turns = under_way.iter().flat_map(|(_, moving)| self.turns_of(moving, at)).collect();
         let decided = match &first.phase {
-            Phase::Draining { until, basis } => Some((*until, basis.clone())),
+            Phase::Draining { until, basis } => Some((first.watched.bound.unwrap_or(*until), basis.clone())),
             _ => None,
         };
         let question = Question {
@@ -112,6 +102,18 @@ impl Driver {
             decided,
         };
         self.foresee(origin, question, at)
+    }
+
+    /// How the clients of a move's regions change sides.
+    pub(super) fn turns_of(&self, moving: &Move, at: Timestamp) -> BTreeMap<RegionId, Turn> {
+        let turn = |(region, from): (&RegionName, &Origin)| {
+            let id = self.serving.regions.named(region.as_str())?;
+            let is_back = moving.direction == Direction::Back;
+            let back = || std::iter::once(&from.site).chain(&from.others).map(ToString::to_string).collect();
+            let new = if is_back { back() } else { vec![moving.plan.to.to_string()] };
+            Some((id, Turn { new, salt: Some(moving.salt()), is_back, steps: steps_of(moving, at) }))
+        };
+        moving.base.iter().filter_map(turn).collect()
     }
 
     /// As if everybody were moved to some other site now.

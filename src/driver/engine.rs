@@ -74,6 +74,10 @@ impl World for Live<'_> {
                 let why = "a socket of ours does not give what was published; the log names it".into();
                 Event::ConfirmFailed { effect, why }.into()
             }
+            Effect::Sample { id } => {
+                let sample = self.driver.sample(origin, state, *id, effect)?;
+                Event::DrainSampled { effect, sample }.into()
+            }
             Effect::Alert(alert) => {
                 self.driver.tell(origin, alert);
                 Event::Told { effect }.into()

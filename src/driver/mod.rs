@@ -15,9 +15,11 @@ pub mod publish;
 mod readings;
 pub mod reload;
 pub mod restore;
+pub mod sampling;
 pub mod setup;
 mod sharing;
 mod standby;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +43,7 @@ use bounds::Bounds;
 use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
+use sampling::Sampling;
 use setup::Setup;
 use standby::Standby;
 
@@ -115,6 +118,8 @@ pub struct Driver {
     readings: Readings,
     /// What was found out about moves beforehand.
     standby: Standby,
+    /// What resolvers are to be asked, and are being asked.
+    sampling: Sampling,
 }
 
 /// What became of a zone's texts when they were last read.

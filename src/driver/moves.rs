@@ -439,8 +439,7 @@ impl Driver {
 
     /// A move has ended.
     pub(super) fn ended(&self, origin: &Name, ended: &Ended) {
-        let Ended { id, outcome, .. } = ended;
-        tracing::info!(zone = %origin, "move {}: {}", id.0, story::ended(outcome, &ended.last.plan.to));
+        tracing::info!(zone = %origin, "move {}: {}", ended.id.0, story::ended(ended));
     }
 
     /// Does something to a move under way. Why it changed nothing, if it didn't.

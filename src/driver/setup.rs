@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::exposure::Limits;
 use crate::name::Name;
-use crate::net::Region;
+use crate::net::{Network, Region};
+use crate::probe::ask::Asking;
 use crate::serving::Settings;
 use crate::serving::content::{Content, Policy};
 use crate::serving::units::Units;
@@ -23,8 +24,23 @@ pub struct Setup {
     pub include_outside: bool,
     /// How answers are given, whatever the zone.
     pub settings: Settings,
+    /// The resolvers that are known by name.
+    pub resolvers: Vec<ResolverSpec>,
+    /// The most questions to one resolver in a day.
+    pub daily_questions: u64,
     /// How much it is kept who was told what; none: it is not noted.
     pub exposures: Option<Limits>,
+}
+
+/// A resolver as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolverSpec {
+    /// What operators call it.
+    pub name: String,
+    /// Where it asks from, as far as that is configured.
+    pub networks: Vec<Network>,
+    /// Where and how fast it is asked; none: it is not.
+    pub asking: Option<Asking>,
 }
 
 /// A zone as it is configured.

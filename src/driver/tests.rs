@@ -36,6 +36,8 @@ fn setup(dir: &Path) -> Setup {
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };
     Setup {
+        resolvers: Vec::new(),
+        daily_questions: 0,
         exposures: None,
         zones: vec![zone],
         regions: Vec::new(),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Report, indented};
 use crate::cli::Exit;
 use crate::config::dotless;
+use crate::control::api::moves::MoveStatus;
 use crate::control::api::{ContentStatus, LastAct, Route, StatusReport, ZoneStatus};
 
 /// How wide the table is where names allow.
@@ -108,7 +109,7 @@ fn wrapped(front: &str, words: &[String], separator: &str) -> String {
 
 /// The moves of a zone, what is known of its sites where it is worth a word, and what caches may hold.
 fn under_way(zone: &ZoneStatus) -> String {
-    let mut lines: Vec<String> = zone.moves.iter().map(super::run::progress).collect();
+    let mut lines: Vec<String> = zone.moves.iter().flat_map(progress).collect();
     if let Some(until) = zone.old_until {
         lines.push(format!("caches may hold answers that are not given any more until {}", until));
     }
@@ -121,6 +122,13 @@ fn under_way(zone: &ZoneStatus) -> String {
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
     format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
+}
+
+/// How a move stands, and the resolvers that still gave old answers or of which nothing is known.
+fn progress(now: &MoveStatus) -> Vec<String> {
+    let late = now.late.iter().map(|found| format!("LATE: {}", found.text));
+    let unsure = now.unsure.iter().map(|found| format!("UNKNOWN: {}", found.text));
+    std::iter::once(super::run::progress(now)).chain(late).chain(unsure).collect()
 }
 
 fn trouble(zone: &ZoneStatus) -> String {

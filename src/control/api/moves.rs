@@ -1,11 +1,14 @@
 //! What is said about moves: asked for, under way, done.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::drain::ForecastReport;
 use super::{Finding, Override, RecordDiff, Route};
 use crate::digest::Digest;
 use crate::name::Name;
+use crate::observation::sight::Sight;
 use crate::time::Timestamp;
 
 /// What sort of move.
@@ -327,12 +330,45 @@ pub struct MoveStatus {
     /// What that rests on, where it waits for old answers to run out.
     #[serde(default)]
     pub basis: Option<String>,
+    /// When no cache that obeys TTLs holds an old answer, where it is waited for others, too.
+    #[serde(default)]
+    pub bound: Option<Timestamp>,
+    /// How many resolvers gave what when they were asked last, behind that; empty where none were.
+    #[serde(default)]
+    pub sample: BTreeMap<Sight, u32>,
+    /// Those that still gave old answers.
+    #[serde(default)]
+    pub late: Vec<SampledResolver>,
+    /// Those of which it is not known what their users get, or that they get nothing.
+    #[serde(default)]
+    pub unsure: Vec<SampledResolver>,
     /// Why it is held; none if it is not.
     pub held: Option<String>,
     /// Since when it has been in this phase.
     pub since: Timestamp,
     /// When it began.
     pub began: Timestamp,
+}
+
+/// What a resolver gave behind the bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampledResolver {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub sight: Sight,
+    /// The name and type that it was asked for.
+    pub question: String,
+    /// What it said.
+    pub said: String,
+    /// The TTL that it showed, in seconds.
+    pub ttl: Option<u32>,
+    /// When.
+    pub at: Timestamp,
+    /// How long behind the bound that was, in seconds.
+    pub past_seconds: u64,
+    /// The same in a sentence.
+    pub text: String,
 }
 
 /// What was done, newest last (`POST /v1/history`).
