@@ -11,3 +11,4 @@ mod support;
 mod brute;
 mod calibrate;
 mod command;
+mod late;
