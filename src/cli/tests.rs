@@ -445,6 +445,7 @@ fn what_was_found_of_resolvers_is_shown() {
         expires: unknown.is_none().then_some(Timestamp(1_796_604_800_000)),
         expired: false,
         unknown: unknown.map(str::to_owned),
+        failed: None,
         measured,
     };
     let known = resolver("quad9", Some(measured), None);

@@ -223,6 +223,11 @@ const BROKEN: &[(&str, &str)] = &[
          addresses = ['192.0.2.1:53']\n[probe]\nttls = ['0', '8d', 'soon']\nwatch = 'long'\n\
          [[resolver]]\nname = 'a'\naddress = ['::1', 'b']\ntransport = 'doh'\nrate = 0\n[[zone]]\nname = 'a'\nfile = 'a'",
     ),
+    (
+        "probing where zones are served",
+        "[server]\nlisten = ['192.0.2.1:53']\n[canary]\nzone = 'Wiki.example'\nlisten = []\naddresses = ['192.0.2.1']\n\
+         [[zone]]\nname = 'wiki.example'\nfile = 'a'",
+    ),
     ("probing without a place", "[canary]\n[probe]\nttls = []\n[[zone]]\nname = 'a'\nfile = 'a'"),
     (
         "zones twice, without a file, without a name, with wrong names",

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::ask::Carrier;
 use crate::observation::Measured;
+use crate::time::Timestamp;
 
 /// What was found of a resolver, or why nothing was.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -14,7 +15,10 @@ pub struct Findings {
     pub transport: Carrier,
     /// Why nothing was found when it was measured last; none if something was.
     pub unknown: Option<String>,
-    /// What was found.
+    /// When that was.
+    #[serde(default)]
+    pub failed_at: Option<Timestamp>,
+    /// What was found, last or before.
     pub measured: Option<Measured>,
 }
 
