@@ -10,7 +10,7 @@ use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Phase, PhaseKind};
-use crate::failover::names::RegionName;
+use crate::failover::names::{RegionName, SiteName};
 use crate::failover::plan::Kind;
 use crate::failover::policy::Policy;
 use crate::failover::state::State;
@@ -18,7 +18,7 @@ use crate::name::Name;
 use crate::profile::Population;
 use crate::serving::regions::RegionId;
 use crate::share::Share;
-use crate::snapshot::capped::{Capped, End};
+use crate::snapshot::capped::Capped;
 use crate::time::{Timestamp, Ttl};
 
 /// How caches drain.
@@ -130,15 +130,11 @@ impl Driver {
         let at = now();
         let zone = self.serving.zone(draft.origin.as_ref())?;
         let is_planned = draft.kind == Kind::Switchover;
-        let sites = &zone.content.sites;
-        let end = |name: &str| {
-            let site = sites.iter().find(|site| site.name == name)?;
-            Some(End { zone: &site.zone, snapshot: &site.snapshot })
-        };
+        let site = |name: &SiteName| zone.content.site_named(name.as_str());
         let mut capped = Capped::default();
         for from in draft.regions.values() {
-            if let (Some(from), Some(to)) = (end(from.as_str()), end(draft.to.as_str())) {
-                capped.lower_between([from, to], policy.low_ttl);
+            if let Some((from, to)) = site(from).zip(site(&draft.to)) {
+                zone.lower_between(&mut capped, from, to, policy.low_ttl);
             }
         }
         let salt = draft.digest.as_bytes().iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet));
