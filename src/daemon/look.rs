@@ -175,3 +175,44 @@ fn one(watched: Watched, heard: Option<Heard>, ttl: Option<Ttl>, now: crate::tim
         note: note.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(data: &str, ttl: u32) -> Said {
+        Said { data: vec![data.into()], aliases: Vec::new(), ttl: Ttl::new(ttl) }
+    }
+
+    /// What is made of what resolvers give, where our zone gives `new` with a TTL of 300 s.
+    fn looked(heard: Vec<Heard>) -> LookReport {
+        let watched = |number: usize| {
+            let expected = Expected { own: said("new", 300), others: Vec::new(), old_until: None };
+            Watched { name: format!("r{number:02}"), expected, kept_from: None }
+        };
+        let watched = (0..heard.len()).map(watched).collect();
+        let looked = heard.into_iter().map(|heard| Looked { at: driver::now(), heard }).collect();
+        report(Name::absolute("www.wiki.example").unwrap(), RrType::A, watched, looked)
+    }
+
+    /// D8: the TTL is what our zone tells. A resolver that shows 8423 s stands apart, and changes nothing for the others.
+    #[test]
+    fn d8_an_odd_ttl_is_shown_apart() {
+        let heard = (0..32).map(|number| Heard::Said(said("new", 300 - number), false));
+        let found = looked(heard.chain([Heard::Said(said("new", 8423), false)]).collect());
+        assert_eq!((found.ttl, found.complete), (Ttl::new(300), true));
+        let odd: Vec<&LookedReport> = found.resolvers.iter().filter(|found| found.ttl_too_long).collect();
+        assert!(odd.len() == 1 && odd[0].ttl == Ttl::new(8423), "{odd:?}");
+    }
+
+    /// D9: who fails, is silent or refuses has not got the new answer, and is not left out.
+    #[test]
+    fn d9_failing_and_unknown_resolvers_are_counted() {
+        let new = (0..20).map(|_| Heard::Said(said("new", 300), false));
+        let others = [vec![Heard::Failure; 5], vec![Heard::Nothing; 2], vec![Heard::Refused]].concat();
+        let found = looked(new.chain(others).collect());
+        let count = |sight| found.counts[&sight];
+        assert_eq!([count(Sight::New), count(Sight::Failing), count(Sight::Unknown)], [20, 5, 3]);
+        assert!(!found.complete && found.resolvers.len() == 28);
+    }
+}

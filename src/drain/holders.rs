@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Demand, Holder, Step, Told};
@@ -16,7 +17,7 @@ use crate::exposure::points::{Point, PointId};
 use crate::exposure::{EditionInfo, Exposures};
 use crate::name::{Name, NameRef};
 use crate::net::{ClientNet, Network};
-use crate::profile::Kind;
+use crate::profile::{Kind, Profile};
 use crate::rr::RrType;
 use crate::serving::regions::RegionId;
 use crate::serving::told::{Decided, Rule};
@@ -56,6 +57,8 @@ pub struct Scope<'a> {
     pub capped: Option<&'a Capped>,
     /// The TTL that old answers are given with at most before they are given no more, if they are lowered.
     pub low: Option<Ttl>,
+    /// What was measured of resolvers, by where they ask from.
+    pub profiles: &'a [(Network, Arc<Profile>)],
 }
 
 /// How the clients of a region change sides.
@@ -144,12 +147,16 @@ impl Fact {
 pub struct ToldOld {
     /// The network, or a greater one that it is counted with.
     pub network: Network,
+    /// The type that it asked for.
+    pub family: RrType,
     /// When it was told it last.
     pub last: Timestamp,
     /// With which TTL.
     pub ttl: Ttl,
     /// What it was told.
     pub kind: Kind,
+    /// How often it was told it of late.
+    pub count: u64,
 }
 
 /// A network and a question, over all editions.
@@ -199,7 +206,7 @@ impl Holders {
                 told,
                 ttl: asked.old.map_or(asked.greatest, |(_, ttl)| ttl),
                 kind: fact.kind(),
-                profile: None,
+                profile: scope.profile_of(*network, *level),
                 moves,
             };
             each.push(holder.lowered(scope.low));
@@ -222,7 +229,8 @@ impl Holders {
         let told = |noted: Noted| {
             let fact = facts.get(&noted.point).filter(|fact| fact.is_old)?;
             let network = noted.network.network(noted.level)?;
-            Some(ToldOld { network, last: noted.last, ttl: fact.ttl, kind: fact.kind() })
+            let (family, count) = (fact.question.1, noted.count.value());
+            Some(ToldOld { network, family, last: noted.last, ttl: fact.ttl, kind: fact.kind(), count })
         };
         exposures.networks().iter().filter_map(told).collect()
     }
@@ -304,6 +312,14 @@ impl Holders {
 }
 
 impl Scope<'_> {
+    /// What was measured of those who ask from a network.
+    fn profile_of(&self, network: NotedNetwork, level: Level) -> Option<Arc<Profile>> {
+        // One that is counted with others is not known.
+        let network = network.network(level).filter(|_| level == Level::default() && !self.profiles.is_empty())?;
+        let own = self.profiles.iter().find(|(own, _)| own.covers(network) || network.covers(*own));
+        own.map(|(_, profile)| Arc::clone(profile))
+    }
+
     /// Whether a point is about the only name, by what its edition has.
     fn is_named(&self, point: &Point, info: &EditionInfo) -> bool {
         let Some(only) = self.only else { return true };
@@ -386,7 +402,8 @@ fn rounded(each: &[Holder], now: Timestamp, rounding: i32) -> Vec<Holder> {
             Told::Never => (1, 0, 0),
             Told::At { at, ttl } => (2, at.0, ttl.seconds()),
         };
-        let key = (holder.family, holder.kind, holder.ttl, when, octave.to_bits(), holder.moves);
+        let measured = holder.profile.as_ref().map(Arc::as_ptr);
+        let key = (holder.family, holder.kind, holder.ttl, when, octave.to_bits(), holder.moves, measured);
         let known = alike.entry(key).or_insert_with(|| Holder { told, demand, weight: 0.0, ..holder.clone() });
         known.weight += holder.weight;
     }
@@ -466,7 +483,6 @@ mod tests {
     use crate::serving::respond::{Asker, Transport};
     use crate::snapshot::capped::End;
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     const MOVED: i64 = 8000;
 
@@ -522,8 +538,36 @@ mod tests {
         now: i64,
     ) -> Holders {
         let zone = serving.zones().first().unwrap();
-        let scope = Scope { serving, zone, only, regions: &turns(serving), capped, low: None };
+        let scope = Scope { serving, zone, only, regions: &turns(serving), capped, low: None, profiles: &[] };
         Holders::of(exposures, &scope, at(now))
+    }
+
+    /// Who was measured is counted by its own profile, and apart from those who were not.
+    #[test]
+    fn measured_networks_have_their_profiles() {
+        let serving = serving();
+        let notes = [1, 2].map(|client| note(&serving, client, &name("w"), 7990, false));
+        let exposures = exposures(&serving, &notes);
+        let zone = serving.zones().first().unwrap();
+        let all = found(&serving, &exposures, None, None, 8000).holders;
+        assert!(all.len() == 1 && all[0].profile.is_none(), "they are alike: {all:?}");
+        let noted = exposures.networks().iter().next().unwrap();
+        let network = noted.network.network(noted.level).unwrap();
+        let profiles = [(Network::host(network.address()), Arc::new(Profile::exact()))];
+        let turns = turns(&serving);
+        let scope = Scope {
+            serving: &serving,
+            zone,
+            only: None,
+            regions: &turns,
+            capped: None,
+            low: None,
+            profiles: &profiles,
+        };
+        let found = Holders::of(&exposures, &scope, at(8000)).holders;
+        assert_eq!(found.iter().filter(|holder| holder.profile.is_some()).count(), 1, "{found:?}");
+        assert_eq!(found.len(), 2);
+        assert_eq!(Holders::told_old(&exposures, &scope).len(), 2);
     }
 
     #[test]

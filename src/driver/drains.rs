@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::name_servers::NameServers;
 use super::plan::Draft;
+use super::stretch::MeasuredResolver;
 use super::{Driver, now};
 use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Forecast, Outlook, Step, forecast};
@@ -159,14 +160,19 @@ impl Driver {
         Some(Prospect { phases, drain })
     }
 
-    fn region_ids<'a>(&self, regions: impl Iterator<Item = &'a RegionName>) -> impl Iterator<Item = RegionId> {
+    pub(super) fn region_ids<'a>(
+        &self,
+        regions: impl Iterator<Item = &'a RegionName>,
+    ) -> impl Iterator<Item = RegionId> {
         regions.filter_map(|region| self.serving.regions.named(region.as_str()))
     }
 
     fn foresee(&self, origin: &Name, question: Question<'_>, at: Timestamp) -> Option<Drain> {
         let zone = self.serving.zone(origin.as_ref())?;
         let Question { moves, turns, steps, only, capped, low, decided } = question;
-        let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low };
+        let measured = self.measured_resolvers(at).into_iter();
+        let profiles: Vec<_> = measured.flat_map(MeasuredResolver::with_sources).collect();
+        let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low, profiles: &profiles };
         let folding = self.folding.as_ref()?;
         let (holders, window) = folding.look(|exposures| (Holders::of(exposures, &scope, at), exposures.window(at)));
         let last = steps.last().map_or(at, |step| step.at);
@@ -198,7 +204,7 @@ impl Driver {
 }
 
 /// Steps from a time on, each so long behind the one before.
-fn stepped(shares: &[Share], begin: Timestamp, wait: Duration) -> impl Iterator<Item = Step> {
+pub(super) fn stepped(shares: &[Share], begin: Timestamp, wait: Duration) -> impl Iterator<Item = Step> {
     let mut next = begin;
     shares.iter().map(move |share| {
         let at = next;

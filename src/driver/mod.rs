@@ -6,6 +6,7 @@ pub mod confirm;
 pub mod drains;
 pub mod engine;
 mod errands;
+mod forecasts;
 pub mod load;
 pub mod moves;
 pub mod name_servers;

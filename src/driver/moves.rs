@@ -328,9 +328,11 @@ impl Driver {
             reason: order.reason.clone(),
             overrides: words.iter().map(|word| format!("{}@{}", word.gate, word.digest)).collect(),
             at: now(),
+            forecast: None,
         };
         let usual = self.setup.zone(&draft.origin).map(|spec| spec.moves.clone()).unwrap_or_default();
         let policy = crate::failover::policy::Policy { steps, ..usual };
+        let plan = Plan { forecast: self.forecast_of_resolvers(draft, &policy), ..plan };
         Event::Begin { plan: Frozen::new(plan), policy: Frozen::new(policy) }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::Driver;
 use crate::drain::holders::{Holders, Scope, ToldOld};
@@ -108,7 +109,8 @@ impl Driver {
         let zone = self.serving.zone(origin.as_ref())?;
         let turns = self.turns_of(moving, at);
         let capped = zone.capped();
-        let scope = Scope { serving: &self.serving, zone, only: None, regions: &turns, capped, low: None };
+        let scope =
+            Scope { serving: &self.serving, zone, only: None, regions: &turns, capped, low: None, profiles: &[] };
         Some(self.folding.as_ref()?.look(|exposures| Holders::told_old(exposures, &scope)))
     }
 
@@ -125,6 +127,12 @@ impl Driver {
 }
 
 impl MeasuredResolver {
+    /// Where it asks from, each with what it does.
+    pub(super) fn with_sources(self) -> impl Iterator<Item = (Network, Arc<Profile>)> {
+        let profile = Arc::new(self.profile);
+        self.sources.into_iter().map(move |source| (source, Arc::clone(&profile)))
+    }
+
     /// Whether it may be one of those who ask from a network.
     pub(super) fn asks_from(&self, network: Network) -> bool {
         self.sources.iter().any(|own| own.covers(network) || network.covers(*own))

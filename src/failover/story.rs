@@ -13,7 +13,13 @@ pub fn lines(before: &State, event: &Event, after: &State) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, now) in all(after) {
         match before.find(id) {
-            None => lines.push(beginning(id, now)),
+            None => {
+                lines.push(beginning(id, now));
+                let forecast = now.plan.forecast.as_ref();
+                lines.extend(
+                    forecast.map(|foreseen| format!("move {}: foreseen after the first step: {foreseen}", id.0)),
+                );
+            }
             Some(then) => progress(id, [then, now], after, &mut lines),
         }
     }

@@ -49,8 +49,7 @@ impl Directory {
 
     /// Where the zone of this very origin stands in the list.
     pub fn position(&self, zones: &[Arc<ZoneServing>], origin: NameRef<'_>, key: HashKey) -> Option<usize> {
-        self.find_index(&Sought::new(key, origin), 0)
-            .filter(|index| zones[*index].content.origin.as_ref() == origin)
+        self.find_index(&Sought::new(key, origin), 0).filter(|index| zones[*index].content.origin.as_ref() == origin)
     }
 
     /// The same as a number: where the zone stands in the list.

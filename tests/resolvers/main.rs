@@ -12,3 +12,4 @@ mod brute;
 mod calibrate;
 mod command;
 mod late;
+mod switchover;

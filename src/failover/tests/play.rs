@@ -111,6 +111,7 @@ impl Play {
             reason: "a test".into(),
             overrides: Vec::new(),
             at: self.now,
+            forecast: None,
         }
     }
 
