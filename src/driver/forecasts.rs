@@ -40,7 +40,9 @@ impl Driver {
             }
         }
         let is_planned = draft.kind == Kind::Switchover;
-        let begin = if is_planned { at.after(draft.old_ttl.duration()).after(SKEW) } else { at };
+        // TTLs that are low by themselves are not waited for.
+        let lowers = is_planned && draft.old_ttl > policy.low_ttl;
+        let begin = if lowers { at.after(draft.old_ttl.duration()).after(SKEW) } else { at };
         let steps: Vec<Step> = stepped(policy.steps.as_slice(), begin, policy.step_wait).collect();
         let turn = Turn { new: vec![draft.to.to_string()], salt: None, is_back: false, steps: steps.clone() };
         let turns = self.region_ids(draft.regions.keys()).map(|id| (id, turn.clone())).collect();

@@ -29,7 +29,7 @@ const TOLERANCE: f64 = 0.15;
 /// How many standard deviations a share of a sample may be off: 99 %.
 const DEVIATIONS: f64 = 2.576;
 /// No cache of the fleet holds an answer for longer, in seconds.
-const LONGEST: u64 = 180;
+const LONGEST: u64 = 150;
 
 #[test]
 fn peer_switchover_of_a_fleet_comes_as_foreseen() {
