@@ -412,7 +412,7 @@ fn rounded(each: &[Holder], now: Timestamp, rounding: i32) -> Vec<Holder> {
 
 impl Holder {
     /// The same once answers are given with this TTL at most. It asks more often then, as its users want.
-    fn lowered(self, low: Option<Ttl>) -> Holder {
+    pub fn lowered(self, low: Option<Ttl>) -> Holder {
         let Some(low) = low.filter(|low| *low < self.ttl) else { return self };
         let demand = match self.demand {
             Demand::Seen(rate) => {

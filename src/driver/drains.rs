@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::forecasts::lowered;
 use super::name_servers::NameServers;
 use super::plan::Draft;
 use super::stretch::MeasuredResolver;
@@ -11,7 +12,7 @@ use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Phase, PhaseKind};
-use crate::failover::names::{RegionName, SiteName};
+use crate::failover::names::RegionName;
 use crate::failover::plan::Kind;
 use crate::failover::policy::Policy;
 use crate::failover::state::State;
@@ -131,13 +132,7 @@ impl Driver {
         let at = now();
         let zone = self.serving.zone(draft.origin.as_ref())?;
         let is_planned = draft.kind == Kind::Switchover;
-        let site = |name: &SiteName| zone.content.site_named(name.as_str());
-        let mut capped = Capped::default();
-        for from in draft.regions.values() {
-            if let Some((from, to)) = site(from).zip(site(&draft.to)) {
-                zone.lower_between(&mut capped, from, to, policy.low_ttl);
-            }
-        }
+        let capped = lowered(zone, draft, policy);
         let salt = draft.digest.as_bytes().iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet));
         let question = |steps: Vec<Step>| {
             let new = vec![draft.to.to_string()];

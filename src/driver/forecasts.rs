@@ -16,6 +16,7 @@ use crate::failover::plan::{Kind, Quantile, ResolverForecast};
 use crate::failover::policy::Policy;
 use crate::profile::Population;
 use crate::rr::RrType;
+use crate::serving::ZoneServing;
 use crate::snapshot::capped::Capped;
 
 /// Among more networks than this nothing is looked for before a move begins.
@@ -32,13 +33,7 @@ impl Driver {
         if measured.is_empty() || draft.kind == Kind::Failover {
             return None;
         }
-        let site = |name: &SiteName| zone.content.site_named(name.as_str());
-        let mut capped = Capped::default();
-        for from in draft.regions.values() {
-            if let Some((from, to)) = site(from).zip(site(&draft.to)) {
-                zone.lower_between(&mut capped, from, to, policy.low_ttl);
-            }
-        }
+        let capped = lowered(zone, draft, policy);
         let is_planned = draft.kind == Kind::Switchover;
         // TTLs that are low by themselves are not waited for.
         let lowers = is_planned && draft.old_ttl > policy.low_ttl;
@@ -64,17 +59,18 @@ impl Driver {
         let holder = |resolver: MeasuredResolver| {
             let own = told.iter().filter(|told| resolver.asks_from(told.network));
             let most = own.max_by_key(|told| (told.count, told.last))?;
-            Some(Holder {
+            let holder = Holder {
                 // Whatever they ask for, they count together.
                 family: RrType::A,
                 weight: 1.0,
                 demand: Demand::Seen(most.count as f64 / window.as_secs_f64().max(1.0)),
                 told: Told::At { at: most.last, ttl: most.ttl },
-                ttl: low.map_or(most.ttl, |low| low.min(most.ttl)),
+                ttl: most.ttl,
                 kind: most.kind,
                 profile: Some(Arc::new(resolver.profile)),
                 moves: None,
-            })
+            };
+            Some(holder.lowered(low))
         };
         let holders: Vec<Holder> = measured.into_iter().filter_map(holder).collect();
         let population = Population { classes: Vec::new(), applications: None };
@@ -89,4 +85,16 @@ impl Driver {
         let quantiles = quantiles.into_iter().filter_map(|(percent, seconds)| quantile(percent, seconds)).collect();
         Some(ResolverForecast { resolvers: holders.len() as u64, quantiles })
     }
+}
+
+/// What a move that is only thought of would lower the TTLs of.
+pub(super) fn lowered(zone: &ZoneServing, draft: &Draft, policy: &Policy) -> Capped {
+    let site = |name: &SiteName| zone.content.site_named(name.as_str());
+    let mut capped = Capped::default();
+    for from in draft.regions.values() {
+        if let Some((from, to)) = site(from).zip(site(&draft.to)) {
+            zone.lower_between(&mut capped, from, to, policy.low_ttl);
+        }
+    }
+    capped
 }
