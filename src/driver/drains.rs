@@ -40,8 +40,6 @@ pub struct Drain {
     pub bound: Timestamp,
     /// What that rests on.
     pub basis: String,
-    /// Over how long it was counted how often is asked.
-    pub window: Duration,
     /// Whether other name servers tell something that is not noted here.
     pub others: bool,
 }
@@ -169,7 +167,7 @@ impl Driver {
         let profiles: Vec<_> = measured.flat_map(MeasuredResolver::with_sources).collect();
         let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low, profiles: &profiles };
         let folding = self.folding.as_ref()?;
-        let (holders, window) = folding.look(|exposures| (Holders::of(exposures, &scope, at), exposures.window(at)));
+        let holders = Holders::of(&**folding, &scope, at);
         let last = steps.last().map_or(at, |step| step.at);
         let longest = holders.holders.iter().map(|holder| holder.ttl).max().unwrap_or_default();
         let (bound, basis) = decided.unwrap_or_else(|| match holders.until {
@@ -194,7 +192,7 @@ impl Driver {
             let servers = NameServers::of(spec, &zone.content.sites[0]);
             !servers.elsewhere.is_empty() || servers.addresses.iter().any(|address| !self.own.contains(address))
         });
-        Some(Drain { at, moves, steps, forecast, holders, bound, basis, window, others })
+        Some(Drain { at, moves, steps, forecast, bound, basis, others, holders })
     }
 }
 

@@ -11,6 +11,7 @@ use super::{Driver, now};
 use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Demand, Holder, Outlook, Step, Told, forecast};
 use crate::exposure::bound::SKEW;
+use crate::exposure::known::Known;
 use crate::failover::names::SiteName;
 use crate::failover::plan::{Kind, Quantile, ResolverForecast};
 use crate::failover::policy::Policy;
@@ -18,9 +19,6 @@ use crate::profile::Population;
 use crate::rr::RrType;
 use crate::serving::ZoneServing;
 use crate::snapshot::capped::Capped;
-
-/// Among more networks than this nothing is looked for before a move begins.
-const MOST_NETWORKS: usize = 1_000_000;
 
 impl Driver {
     /// How the resolvers that were measured are foreseen to come over in a planned move, each for what it asked most and
@@ -51,11 +49,9 @@ impl Driver {
             low,
             profiles: &[],
         };
-        let noted = folding.look(|exposures| {
-            let is_small = exposures.networks().len() <= MOST_NETWORKS;
-            is_small.then(|| (Holders::told_old(exposures, &scope), exposures.window(at)))
-        });
-        let (told, window) = noted?;
+        let wanted = |network| measured.iter().any(|resolver| resolver.asks_from(network));
+        let told = Holders::told_old(&**folding, &scope, wanted);
+        let window = folding.look(|exposures| exposures.window(at));
         let holder = |resolver: MeasuredResolver| {
             let own = told.iter().filter(|told| resolver.asks_from(told.network));
             let most = own.max_by_key(|told| (told.count, told.last))?;

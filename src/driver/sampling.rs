@@ -7,6 +7,7 @@ use super::engine::By;
 use super::setup::ResolverSpec;
 use super::{Driver, now};
 use crate::exposure::Exposures;
+use crate::exposure::known::Known;
 use crate::failover::effect::EffectId;
 use crate::failover::event::Event;
 use crate::failover::moves::{Direction, Move, MoveId};

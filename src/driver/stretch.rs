@@ -79,7 +79,7 @@ impl Driver {
         if resolvers.is_empty() {
             return Vec::new();
         }
-        let told = old.is_noted.then(|| self.told_old(origin, moving, at)).flatten();
+        let told = old.is_noted.then(|| self.told_old(origin, moving, &resolvers, at)).flatten();
         let negative = told.is_none().then(|| self.negative_before(origin, moving)).flatten();
         let until = |resolver: &MeasuredResolver| match &told {
             Some(told) => {
@@ -104,14 +104,21 @@ impl Driver {
         all
     }
 
-    /// Who was told an old answer of what a move changes; none if that is not noted.
-    fn told_old(&self, origin: &Name, moving: &Move, at: Timestamp) -> Option<Vec<ToldOld>> {
+    /// Which of these resolvers were told an old answer of what a move changes; none if that is not noted.
+    fn told_old(
+        &self,
+        origin: &Name,
+        moving: &Move,
+        resolvers: &[MeasuredResolver],
+        at: Timestamp,
+    ) -> Option<Vec<ToldOld>> {
         let zone = self.serving.zone(origin.as_ref())?;
         let turns = self.turns_of(moving, at);
         let capped = zone.capped();
         let scope =
             Scope { serving: &self.serving, zone, only: None, regions: &turns, capped, low: None, profiles: &[] };
-        Some(self.folding.as_ref()?.look(|exposures| Holders::told_old(exposures, &scope)))
+        let wanted = |network| resolvers.iter().any(|resolver| resolver.asks_from(network));
+        Some(Holders::told_old(&**self.folding.as_ref()?, &scope, wanted))
     }
 
     /// The negative TTL of the sites that a move leaves, where something is there now that was not.
