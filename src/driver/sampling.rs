@@ -58,18 +58,16 @@ pub struct SampleOrder {
     pub questions: Vec<Questions>,
     /// What our zone gives to each, for each of its questions.
     expected: Vec<Vec<Expected>>,
-    /// What is said of those that are not asked.
-    unasked: Vec<Evidence>,
 }
 
 impl SampleOrder {
     /// What follows from what each resolver gave to its questions, in the order of `questions`.
     pub fn sample(&self, heard: &[Vec<(usize, Looked)>]) -> Sample {
-        let mut evidence = self.unasked.clone();
+        let mut evidence = Vec::new();
         for ((questions, expected), heard) in self.questions.iter().zip(&self.expected).zip(heard) {
             let resolver = &questions.target.name;
             if heard.is_empty() {
-                evidence.push(unknown(resolver, "not asked: the day's budget of questions is used up", now()));
+                evidence.push(unasked(resolver));
             }
             for (at, looked) in heard {
                 let (Some(question), Some(expected)) = (questions.questions.get(*at), expected.get(*at)) else {
@@ -94,9 +92,11 @@ impl SampleOrder {
     }
 }
 
-fn unknown(resolver: &str, why: &str, at: Timestamp) -> Evidence {
-    let (resolver, said) = (resolver.to_owned(), why.to_owned());
-    Evidence { resolver, question: "names that moved".into(), sight: Sight::Unknown, said, ttl: None, at }
+/// What is said of a resolver that may not be asked any more today.
+fn unasked(resolver: &str) -> Evidence {
+    let said = "not asked: the day's budget of questions is used up".to_owned();
+    let (resolver, question) = (resolver.to_owned(), "names that moved".to_owned());
+    Evidence { resolver, question, sight: Sight::Unknown, said, ttl: None, at: now() }
 }
 
 impl Driver {
@@ -124,10 +124,8 @@ impl Driver {
             return None;
         }
         let order = state.find(id).and_then(|moving| self.order(origin, moving, effect));
-        let Some(order) = order.filter(|_| self.sampling.by_somebody) else { return Some(Sample::default()) };
-        if order.questions.is_empty() {
-            return Some(order.sample(&[]));
-        }
+        let order = order.filter(|order| self.sampling.by_somebody && !order.questions.is_empty());
+        let Some(order) = order else { return Some(Sample::default()) };
         self.sampling.under_way.insert(key);
         self.sampling.orders.push_back(order);
         None
@@ -143,13 +141,7 @@ impl Driver {
         }
         let found: Vec<Found<Findings>> = self.store.resolvers().all().unwrap_or_default();
         let at = now();
-        let mut order = SampleOrder {
-            origin: origin.clone(),
-            effect,
-            questions: Vec::new(),
-            expected: Vec::new(),
-            unasked: Vec::new(),
-        };
+        let mut order = SampleOrder { origin: origin.clone(), effect, questions: Vec::new(), expected: Vec::new() };
         for spec in resolvers {
             let found = found.iter().find(|found| found.name == spec.name && found.expires > at);
             let findings = found.map(|found| &found.findings);

@@ -68,6 +68,8 @@ fn old_answers_hold_a_move_up_until_the_deadline_and_then_a_person_decides() {
     let (mut play, id) = draining(vec![given("floor", Sight::Stale)]);
     play.pass(seconds(7200));
     assert_eq!(play.held(id), Some(&Why::DrainOverdue));
+    let told = play.alerts.iter().any(|alert| alert.what.ends_with("1 of 1 resolvers still give old answers: floor"));
+    assert!(told, "{:?}", play.alerts);
     let Phase::Draining { basis, .. } = &play.at(id).phase else { panic!() };
     assert_eq!(basis, "1 of 1 resolvers still give old answers");
     play.resume(id).unwrap();
