@@ -24,7 +24,6 @@ use crate::serving::content::SiteContent;
 use crate::serving::respond::{Asker, Transport};
 use crate::serving::told::Rule;
 use crate::store::resolvers::Found;
-use crate::time::Timestamp;
 use crate::zone::diff::diff;
 
 /// The most names that a resolver is asked for.
