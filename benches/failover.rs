@@ -187,6 +187,7 @@ fn begin(state: &mut State, kind: Kind, to: &str, regions: &[&str]) -> MoveId {
         reason: "to measure".into(),
         overrides: Vec::new(),
         at: now,
+        forecast: None,
     });
     take(state, &Event::Begin { plan, policy: state.policy.clone() }, now);
     id

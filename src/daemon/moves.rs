@@ -407,7 +407,7 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
         },
         bound: moving.watched.bound,
         sample: moving.watched.sample.as_ref().map(|sample| sample.counts.clone()).unwrap_or_default(),
-        late: sampled(moving, |found, bound| story::late(found, bound), is_late),
+        late: sampled(moving, story::late, is_late),
         unsure: sampled(moving, |found, _| story::unsure(found), |sight| !is_late(sight)),
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
