@@ -18,6 +18,7 @@ use understudy::failover::moves::{MoveId, PhaseKind};
 use understudy::failover::names::Frozen;
 use understudy::failover::plan::{Kind, Plan};
 use understudy::failover::policy::Policy;
+use understudy::failover::sample::Sample;
 use understudy::failover::state::State;
 use understudy::failover::step::step;
 use understudy::name::Name;
@@ -205,6 +206,7 @@ fn until(state: &mut State, id: MoveId, phase: PhaseKind) {
         let event = match asked.map(|effect| (effect, &state.pending[&effect].effect)) {
             Some((effect, Effect::Judge { .. })) => Event::Judged { effect, verdict: Judgement::Passed },
             Some((effect, Effect::Publish)) => Event::Published { effect },
+            Some((effect, Effect::Sample { .. })) => Event::DrainSampled { effect, sample: Sample::default() },
             Some((effect, _)) => Event::Confirmed { effect },
             None => Event::Tick,
         };
