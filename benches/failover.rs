@@ -91,6 +91,7 @@ fn next(state: &State) -> (Event, Timestamp) {
         Some((effect, Effect::Judge { .. })) => (Event::Judged { effect, verdict: Judgement::Passed }, now),
         Some((effect, Effect::Publish)) => (Event::Published { effect }, now),
         Some((effect, Effect::Confirm)) => (Event::Confirmed { effect }, now),
+        Some((effect, Effect::Sample { .. })) => (Event::DrainSampled { effect, sample: Sample::default() }, now),
         Some((effect, _)) => (Event::Told { effect }, now),
         None => (Event::Tick, now.max(state.deadline().unwrap())),
     }
