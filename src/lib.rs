@@ -20,6 +20,9 @@ pub mod time;
 // Zone texts: read, checked, laid over one another.
 pub mod zone;
 
+// Levers, and their records under fresh names: what lies over the texts.
+pub mod rename;
+
 // A zone at one site, compiled; looking up; writing answers.
 pub mod snapshot;
 

@@ -63,6 +63,7 @@ const LAYERS: &[Layer] = &[
         name: "core",
         modules: &[
             "zone",
+            "rename",
             "snapshot",
             "serving",
             "canary",

@@ -14,6 +14,7 @@ pub mod plan;
 pub mod publish;
 mod readings;
 pub mod reload;
+pub mod rename;
 pub mod restore;
 pub mod setup;
 mod sharing;

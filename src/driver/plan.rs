@@ -100,6 +100,7 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
     let mut loads = unread(target, origin);
     let mut changed = false;
     let (mut unpublished, mut edited) = (Vec::new(), Vec::new());
+    let ends = loading.overlays != former.content.overlays || !loading.blocked.is_empty();
     let mut sites: Vec<SiteContent> = former.content.sites.clone();
     for site in loading.sites {
         let Some(place) = sites.iter_mut().find(|known| known.name == site.name) else { continue };
@@ -107,7 +108,7 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
             unpublished.extend(unlike(&site, place));
             continue;
         }
-        loads = judge_target(&site, origin);
+        loads = if ends { ends_renames(origin) } else { judge_target(&site, origin) };
         if let Some(content) = site.content {
             if !content.answers_like(place) {
                 changed = true;
@@ -119,7 +120,8 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
     }
     let epoch = former.content.epoch + u64::from(changed);
     let policy = former.content.policy.clone();
-    let content = Content { origin: origin.clone(), sites, policy, epoch };
+    let overlays = former.content.overlays.clone();
+    let content = Content { origin: origin.clone(), sites, policy, epoch, overlays };
     Merged { content, changed, loads, edits: unrelated(origin, target, edited, unpublished), texts }
 }
 
@@ -131,6 +133,18 @@ struct Merged {
     loads: Finding,
     edits: Finding,
     texts: Texts,
+}
+
+/// What the files make of renames is a reload's to take over.
+fn ends_renames(origin: &Name) -> Finding {
+    Finding {
+        gate: id::LOADS,
+        zone: origin.clone(),
+        verdict: Verdict::Block,
+        reason: "the files were edited in what a rename rests on, or have it in them by now".into(),
+        remedy: "take that over first: understudy reload".into(),
+        items: Vec::new(),
+    }
 }
 
 /// `zone.unrelated-edits`: what the target's files say otherwise by now is published before the move, and told apart from

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Driver;
-use super::load::{Loading, SiteLoading, SiteTexts, from_files};
+use super::load::{Laid, Loading, SiteLoading, SiteTexts, from_files};
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
-use crate::name::Name;
+use crate::name::{Name, NameRef};
 use crate::serving::content::Content;
 use crate::snapshot::compile::Shape;
 use crate::store::stamps::Stamps;
@@ -56,7 +56,9 @@ impl Driver {
             let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
             is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })
         };
-        let loading = from_files(spec, include_outside, shape, former, known);
+        let elsewhere = |lever: NameRef<'_>| self.is_led_to_from_elsewhere(&spec.origin, lever);
+        let laid = Laid { overlays: self.laid_over(&spec.origin, former), elsewhere: &elsewhere };
+        let loading = from_files(spec, include_outside, shape, former, &laid, known);
         let mut readings = self.readings.lock();
         for (site, loaded) in spec.sites.iter().zip(&loading.sites) {
             let key = (spec.origin.clone(), site.name.clone());

@@ -230,9 +230,10 @@ impl Driver {
         let spec = self.setup.zone(zone);
         let origin = spec.map_or(zone, |spec| &spec.origin).clone();
         let policy = last.policy(&spec.map(|spec| spec.policy.clone()).unwrap_or_default());
-        let mut sites = Vec::new();
+        let (mut sites, overlays) = (Vec::new(), last.overlays());
         for name in bundle.sites() {
-            let loading = from_kept(&origin, name, SiteTexts::of_bundle(name, bundle), self.shape(&policy));
+            let (texts, shape) = (SiteTexts::of_bundle(name, bundle), self.shape(&policy));
+            let loading = from_kept(&origin, name, texts, shape, &overlays, None);
             match loading.content {
                 Some(content) => sites.push(content),
                 None => tracing::error!(
@@ -245,7 +246,7 @@ impl Driver {
             return None;
         }
         share(sites.iter_mut(), None);
-        let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch() });
+        let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch(), overlays });
         let routing = self.routing_from(last, spec, &content);
         let loads =
             Finding::pass(id::LOADS, content.origin.as_ref(), "restored from the texts that were verified".to_owned());

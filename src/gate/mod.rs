@@ -10,6 +10,7 @@ pub mod closure;
 pub mod dead_ends;
 pub mod memo;
 mod reach;
+pub mod rename;
 pub mod serials;
 pub mod signed;
 pub mod ttls;
@@ -64,10 +65,25 @@ pub mod id {
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
+    /// An edit leaves what renames rest on.
+    pub const LEVER_KEPT: &str = "rename.lever-kept";
+    /// A signed zone is renamed in by its signer.
+    pub const RENAME_SIGNED: &str = "rename.signed";
+    /// Neither a wildcard nor a DNAME nor a delegation answers for the fresh name.
+    pub const RENAME_WAY_CLEAR: &str = "rename.way-clear";
+    /// The name above the fresh one exists beside the lever.
+    pub const RENAME_PARENT: &str = "rename.parent";
+    /// What hangs on the lever comes along.
+    pub const RENAME_COMES_ALONG: &str = "rename.comes-along";
+    /// Certificates have the fresh name where clients look for it in them.
+    pub const RENAME_CERTIFICATE: &str = "rename.certificate";
+    /// It is known where all name servers of the zone are asked.
+    pub const RENAME_SERVERS: &str = "rename.name-servers";
+
     /// Gates that nobody can override.
-    pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
+    pub const FIRM: [&str; 5] = [LOADS, SERIAL, FRESH, RENAME_SIGNED, LEVER_KEPT];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 11] = [
+    pub const SOFT: [&str; 16] = [
         NOTHING_VANISHES,
         CROSS_CLOSURE,
         BLAST_RADIUS,
@@ -79,6 +95,11 @@ pub mod id {
         NEGATIVE_TTL,
         UNRELATED_EDITS,
         RAMP_POSSIBLE,
+        RENAME_WAY_CLEAR,
+        RENAME_PARENT,
+        RENAME_COMES_ALONG,
+        RENAME_CERTIFICATE,
+        RENAME_SERVERS,
     ];
 }
 
