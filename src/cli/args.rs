@@ -88,12 +88,17 @@ Examples:
   understudy check
       Checks ./understudy.toml and every zone and site in it.
   understudy check wiki.example wiki.example.zone
-      Checks one file as the zone wiki.example."
+      Checks one file as the zone wiki.example.
+  understudy check --levers
+      Says of each front name how `understudy rename` can help it."
     )]
     Check {
         /// A configuration file; or a zone's origin and its file
         #[arg(value_name = "CONFIG | ORIGIN FILE", num_args = 0..=2)]
         subject: Vec<PathBuf>,
+        /// List each name that users hold with its lever, or how to give it one
+        #[arg(long)]
+        levers: bool,
     },
     /// Have the daemon read its configuration and zones again
     #[command(after_help = "\
@@ -294,6 +299,28 @@ the serial to go on from, and moves nothing where none of them answers.")]
     /// Find out what resolvers keep, and how long
     #[command(subcommand)]
     Probe(ProbeSub),
+    /// Lead users round caches that do not let go: a lever's records under a fresh name
+    #[command(after_help = "\
+A front is a name that users hold (`www`), its lever the name that its CNAME, MX, SRV or HTTPS record
+leads to. The lever's records, and what hangs on it, are published under a fresh name beside it, and
+every name server of the zone is asked whether it has them, serial and answer; only then all that
+leads to the lever turns. The old lever stays. It is no edit of the zone files: it lies over them,
+outlives moves, reloads and restarts, and ends once the files say the same (docs/rename.md).
+
+Examples:
+  understudy rename wiki.example
+      Lists each front with its lever, or how to give it one; and the renames there are.
+  understudy rename wiki.example www --dry-run
+      Says what would change and what the gates say, and changes nothing.
+  understudy rename wiki.example edge --reason 'resolvers hold that it does not exist'
+  understudy rename wiki.example edge --spare
+      Keeps a fresh name ready on every name server, so that the worst day needs one step only.
+  understudy rename wiki.example --print
+      The lines that write the renames into the zone's files.
+  understudy rename wiki.example edge --undo
+  understudy rename wiki.example edge --retire
+      Stops answering the old lever, once it was left alone for days.")]
+    Rename(RenameArgs),
     /// Play a move through with simulated resolvers and clients, to see how fast it would be
     #[command(after_help = "\
 Resolvers are drawn from a population: 82 % keep TTLs, 8 % cap them, 7 % have a floor, 2 % give
@@ -318,6 +345,39 @@ Examples:
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// A rename, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct RenameArgs {
+    /// The zone
+    pub(super) zone: String,
+    /// The lever, or a front that has one [default: list them]
+    pub(super) name: Option<String>,
+    /// Only keep a fresh name ready, seen on every name server
+    #[arg(long, conflicts_with_all = ["undo", "retire", "print"])]
+    pub(super) spare: bool,
+    /// Lead everything back to the lever
+    #[arg(long, conflicts_with_all = ["retire", "print"])]
+    pub(super) undo: bool,
+    /// Stop answering what nothing leads to any more
+    #[arg(long, conflicts_with = "print")]
+    pub(super) retire: bool,
+    /// Print the lines that write the zone's renames into its files
+    #[arg(long, conflicts_with_all = ["name", "dry_run", "plan", "reason", "overrides"])]
+    pub(super) print: bool,
+    /// Say what would happen, and change nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Run the plan with this digest, as a dry run showed it, and no other
+    #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
+    pub(super) plan: Option<String>,
+    /// Why; kept in the audit trail
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+    /// Accept the findings of this gate that were shown under this digest (repeatable)
+    #[arg(long = "override", value_name = "GATE@DIGEST")]
+    pub(super) overrides: Vec<Override>,
 }
 
 /// A move, as it is typed.

@@ -7,8 +7,8 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
-    zone_origin,
+    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, RenameArgs, SimulateArgs, StateSub, SteerArgs, Sub,
+    Until, zone_origin,
 };
 use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
@@ -17,6 +17,7 @@ use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
 use crate::control::api::probe::{CalibrateRequest, LookRequest, ProfilesRequest};
+use crate::control::api::rename::{RenameAction, RenameRequest, RenamesRequest};
 use crate::control::api::told::{ExplainRequest, TopRequest};
 use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
@@ -36,7 +37,8 @@ pub(super) struct Invocation {
 pub(super) enum Command {
     /// The flag: whether the server never ran before.
     Serve(Source, bool),
-    Check(Subject),
+    /// The flag: whether all front names are listed.
+    Check(Subject, bool),
     Reload(Source, ReloadRequest),
     Status(Source, Watch),
     Query(Source, Question),
@@ -55,6 +57,8 @@ pub(super) enum Command {
     Profiles(Source, ProfilesRequest),
     /// How long is waited in between; none: it is done once.
     Look(Source, LookRequest, Option<Duration>),
+    Rename(Source, RenameRequest),
+    Renames(Source, RenamesRequest),
     Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
@@ -110,7 +114,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
             let origin = if zones.is_empty() { source.origin } else { Origin::Bare(distinct(zones)?) };
             Command::Serve(Source { origin, listen, workers, ..source }, init)
         }
-        Sub::Check { subject } => Command::Check(subject_of(source, args.config.is_some(), subject)?),
+        Sub::Check { subject, levers } => Command::Check(subject_of(source, args.config.is_some(), subject)?, levers),
         Sub::Reload { accept } => Command::Reload(source, ReloadRequest { accept }),
         Sub::Status { watch } => Command::Status(source, if watch { Watch::UntilStopped } else { Watch::Once }),
         Sub::Query { name, rtype, site, client } => {
@@ -151,6 +155,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Probe(ProbeSub::Show { resolver }) => {
             Command::Profiles(source, ProfilesRequest { resolver: Some(resolver) })
         }
+        Sub::Rename(args) => renamed(source, args)?,
         Sub::Simulate(args) => Command::Simulate(Box::new(what_if(args)?)),
         Sub::Completions { shell } => Command::Completions(shell),
     };
@@ -204,6 +209,24 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
         arrivals: args.arrivals,
         seed: args.seed,
     })
+}
+
+fn renamed(source: Source, args: RenameArgs) -> Result<Command, clap::Error> {
+    let RenameArgs { zone, name, spare, undo, retire, print, dry_run, plan, reason, overrides } = args;
+    let Some(name) = name else {
+        if spare || undo || retire || dry_run || plan.is_some() {
+            let text = "a name is missing: the lever, or a front that has one".into();
+            return Err(usage("rename", ErrorKind::MissingRequiredArgument, text));
+        }
+        return Ok(Command::Renames(source, RenamesRequest { zone, fronts: !print, print }));
+    };
+    let action = match (spare, undo, retire) {
+        (true, ..) => RenameAction::Spare,
+        (_, true, _) => RenameAction::Undo,
+        (.., true) => RenameAction::Retire,
+        _ => RenameAction::Begin,
+    };
+    Ok(Command::Rename(source, RenameRequest { zone, name, action, dry_run, plan, reason, overrides }))
 }
 
 fn steer(source: Source, action: Action, args: SteerArgs) -> Command {

@@ -9,6 +9,7 @@ mod exit;
 mod follow;
 mod probe;
 mod query;
+mod rename;
 mod render;
 mod simulate;
 #[cfg(test)]
@@ -70,7 +71,7 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
             Ok(()) => Exit::Done,
             Err(failure) => show_failure(json, &failure),
         },
-        Command::Check(subject) => show(json, check::run(&subject)),
+        Command::Check(subject, levers) => show(json, check::run(&subject, levers)),
         Command::Reload(source, request) => show(json, daemon::reload(&source, request)),
         Command::Status(source, Watch::Once) => show(json, daemon::at_once(&source, &Request::Status, daemon::status)),
         Command::Status(source, Watch::UntilStopped) => follow::status(&source, json),
@@ -88,6 +89,8 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
         Command::Look(source, request, every) => probe::watch(&source, &request, every, json),
         Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
+        Command::Rename(source, request) => rename::run(&source, request, json),
+        Command::Renames(source, request) => rename::list(&source, request, json),
         Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {
             let mut script = Vec::new();

@@ -12,6 +12,7 @@ use crate::config::Origin;
 use crate::control::api::drain::DrainRequest;
 use crate::control::api::moves::*;
 use crate::control::api::probe::*;
+use crate::control::api::rename::*;
 use crate::control::api::*;
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -70,7 +71,7 @@ fn commands_are_resolved() {
                 false,
             ),
         ),
-        ("check", Command::Check(Subject::Config(usual.clone()))),
+        ("check", Command::Check(Subject::Config(usual.clone()), false)),
         ("probe list", Command::Profiles(usual.clone(), ProfilesRequest { resolver: None })),
         ("probe show quad9", Command::Profiles(usual.clone(), ProfilesRequest { resolver: Some("quad9".into()) })),
         (
@@ -98,9 +99,33 @@ fn commands_are_resolved() {
                 }),
             ),
         ),
-        ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
-        ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")))),
-        ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()))),
+        ("check a.toml", Command::Check(Subject::Config(file("a.toml")), false)),
+        ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")), false)),
+        ("check --levers", Command::Check(Subject::Config(usual.clone()), true)),
+        ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()), false)),
+        (
+            "rename wiki.example",
+            Command::Renames(usual.clone(), RenamesRequest { zone: "wiki.example".into(), fronts: true, print: false }),
+        ),
+        (
+            "rename wiki.example --print",
+            Command::Renames(usual.clone(), RenamesRequest { zone: "wiki.example".into(), fronts: false, print: true }),
+        ),
+        (
+            "rename wiki.example www --undo --dry-run",
+            Command::Rename(
+                usual.clone(),
+                RenameRequest {
+                    zone: "wiki.example".into(),
+                    name: "www".into(),
+                    action: RenameAction::Undo,
+                    dry_run: true,
+                    plan: None,
+                    reason: None,
+                    overrides: Vec::new(),
+                },
+            ),
+        ),
         (
             "reload --accept 3F9C --accept 0123456789",
             Command::Reload(usual.clone(), ReloadRequest { accept: vec!["3f9c".into(), "0123456789".into()] }),
@@ -360,6 +385,8 @@ fn status_fits_a_terminal() {
         moves: Vec::new(),
         sites: Vec::new(),
         old_until: None,
+        renames: Vec::new(),
+        levers: serial.map(|_| LeverCount { fronts: 12, with_lever: 9 }),
         content,
     };
     let split =
@@ -380,7 +407,21 @@ fn status_fits_a_terminal() {
             })
             .into(),
         zones: vec![
-            zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
+            ZoneStatus {
+                renames: vec![RenameStatus {
+                    lever: name("edge.wiki.example"),
+                    fresh: name("edge-r1.wiki.example"),
+                    stage: "staged".into(),
+                    spare: false,
+                    waits_for: vec!["192.0.2.53:53 tells serial 2026112900, not 2026112901".into()],
+                }],
+                ..zone(
+                    "wiki.example",
+                    Some(2026112901),
+                    &[("default", "pmtpa"), ("europe", "pmtpa")],
+                    ContentStatus::Loaded,
+                )
+            },
             zone(
                 "edit.example",
                 Some(7),

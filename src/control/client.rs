@@ -44,6 +44,8 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Profiles(body) => {
                 post(stream, "/v1/probe/profiles", body).await.map(Box::new).map(Response::Profiles)
             }
+            Request::Rename(body) => post(stream, "/v1/rename", body).await.map(Box::new).map(Response::Rename),
+            Request::Renames(body) => post(stream, "/v1/renames", body).await.map(Box::new).map(Response::Renames),
             Request::Look(body) => post(stream, "/v1/probe/look", body).await.map(Box::new).map(Response::Look),
         }
     };

@@ -193,6 +193,8 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .route("/v1/probe/calibration", get(|calls: Calls, actor| ask(calls, actor, Request::Calibration)))
         .route("/v1/probe/profiles", with(Request::Profiles))
         .route("/v1/probe/look", with(Request::Look))
+        .route("/v1/rename", with(Request::Rename))
+        .route("/v1/renames", with(Request::Renames))
         .fallback(|| async {
             let what = "this daemon has no such request";
             let meaning = "the command may be of another version than the daemon";
@@ -285,6 +287,8 @@ fn respond(answer: Answer) -> HttpResponse {
         Ok(Response::Calibration(report)) => Json(report).into_response(),
         Ok(Response::Profiles(report)) => Json(report).into_response(),
         Ok(Response::Look(report)) => Json(report).into_response(),
+        Ok(Response::Rename(report)) => Json(report).into_response(),
+        Ok(Response::Renames(report)) => Json(report).into_response(),
         Err(failure) => failed(StatusCode::UNPROCESSABLE_ENTITY, failure),
     }
 }

@@ -5,6 +5,7 @@ mod encrypted;
 mod look;
 mod moves;
 mod probe;
+mod rename;
 mod setup;
 mod told;
 mod translate;
@@ -240,6 +241,8 @@ impl Daemon {
             Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
             Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),
             Request::Profiles(request) => self.profiles(request).map(Box::new).map(Response::Profiles),
+            Request::Rename(request) => self.rename(request, &actor).map(Box::new).map(Response::Rename),
+            Request::Renames(request) => self.renames(request).map(Box::new).map(Response::Renames),
             // It does not come here: it is not waited for.
             Request::Look(_) => Err(Failure::new("the daemon took the request for another", "nothing was done", "")),
         }

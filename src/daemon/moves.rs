@@ -68,7 +68,7 @@ fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
 }
 
 /// The reason that was given, if it says anything.
-fn given(reason: Option<&str>) -> String {
+pub(super) fn given(reason: Option<&str>) -> String {
     reason.filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given").to_owned()
 }
 

@@ -184,13 +184,14 @@ impl Driver {
 
     /// When [`Driver::tick`] has something to do next.
     pub fn deadline(&mut self) -> Option<Timestamp> {
-        let bounds = self.bounds_due();
-        self.engines.values().filter_map(Engine::deadline).chain(bounds).min()
+        let others = self.bounds_due().into_iter().chain(self.renames_due());
+        self.engines.values().filter_map(Engine::deadline).chain(others).min()
     }
 
     /// Does what is due by now.
     pub fn tick(&mut self) {
         self.look_at_bounds();
+        self.look_at_renames();
         let at = now();
         let due = self.engines.iter().filter(|(_, engine)| engine.deadline().is_some_and(|deadline| deadline <= at));
         for origin in due.map(|(origin, _)| origin.clone()).collect::<Vec<_>>() {

@@ -42,6 +42,7 @@ use bounds::Bounds;
 use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
+use rename::Renames;
 use setup::Setup;
 use standby::Standby;
 
@@ -112,6 +113,8 @@ pub struct Driver {
     own: Vec<SocketAddr>,
     /// Our own sockets, to ask them whether a change arrived; none before they answer.
     listeners: Vec<SocketAddr>,
+    /// The renames whose next step is waited for.
+    renames: Renames,
     /// What was made of the files that were read last.
     readings: Readings,
     /// What was found out about moves beforehand.

@@ -21,7 +21,7 @@ use crate::zone::rdata;
 /// The port of DNS.
 const PORT: u16 = 53;
 /// How long all name servers of a zone together may take to tell their serial.
-const SERIAL_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const SERIAL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long they may take to prove that they answer from our state.
 const PROOF_PATIENCE: Duration = Duration::from_secs(2);
 /// The most name servers that are asked.
@@ -182,7 +182,7 @@ pub(crate) fn query(name: &[u8], rtype: RrType, class: Class) -> Vec<u8> {
 }
 
 /// Asks all of them at once over TCP, and waits for so long at most.
-fn ask_all(addresses: &[SocketAddr], query: &[u8], patience: Duration) -> Vec<io::Result<Vec<u8>>> {
+pub(super) fn ask_all(addresses: &[SocketAddr], query: &[u8], patience: Duration) -> Vec<io::Result<Vec<u8>>> {
     let (sender, answers) = mpsc::channel();
     for (at, address) in addresses.iter().copied().enumerate() {
         let (sender, query) = (sender.clone(), query.to_vec());

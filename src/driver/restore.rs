@@ -9,6 +9,7 @@ use super::load::{SiteTexts, from_kept};
 use super::pages::give_back_large_memory;
 use super::publish::{HOLDER, Last};
 use super::readings::Readings;
+use super::rename::Renames;
 use super::setup::{Setup, ZoneSpec};
 use super::sharing::share;
 use super::standby::Standby;
@@ -71,6 +72,7 @@ impl Driver {
             queued: BTreeSet::new(),
             own: Vec::new(),
             listeners: Vec::new(),
+            renames: Renames::default(),
         };
         driver.refuse_other_zones()?;
         driver.restore(generation)?;

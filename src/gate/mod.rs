@@ -79,11 +79,13 @@ pub mod id {
     pub const RENAME_CERTIFICATE: &str = "rename.certificate";
     /// It is known where all name servers of the zone are asked.
     pub const RENAME_SERVERS: &str = "rename.name-servers";
+    /// What is retired was left alone.
+    pub const RENAME_QUIET: &str = "rename.quiet";
 
     /// Gates that nobody can override.
     pub const FIRM: [&str; 5] = [LOADS, SERIAL, FRESH, RENAME_SIGNED, LEVER_KEPT];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 16] = [
+    pub const SOFT: [&str; 17] = [
         NOTHING_VANISHES,
         CROSS_CLOSURE,
         BLAST_RADIUS,
@@ -100,6 +102,7 @@ pub mod id {
         RENAME_COMES_ALONG,
         RENAME_CERTIFICATE,
         RENAME_SERVERS,
+        RENAME_QUIET,
     ];
 }
 

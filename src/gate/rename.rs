@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn each_gate_stops_what_it_is_there_for() {
-        let cases: [(&str, &str, &[(&str, Verdict, &[&str])]); 8] = [
+        type Stops<'a> = &'a [(&'a str, Verdict, &'a [&'a str])];
+        let cases: [(&str, &str, Stops<'_>); 8] = [
             ("www CNAME edge\nedge A 192.0.2.1\n_443._tcp.edge TLSA 3 1 1 00\n", "edge", &[]),
             (
                 "www CNAME edge\nedge A 192.0.2.1\n* A 192.0.2.9\n",

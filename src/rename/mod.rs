@@ -38,6 +38,9 @@ pub struct Rename {
     /// Whether all that is below the lever comes along, as a DNAME leads there; else only names of ports and services do.
     #[serde(default)]
     pub whole: bool,
+    /// Findings that an operator saw and that shall not stop its next steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
 }
 
 /// How far a rename has come.

@@ -31,7 +31,7 @@ fn zone(text: &str) -> Zone {
 
 fn rename(stage: Stage) -> Rename {
     let (lever, fresh) = (name("edge.x.example"), name("edge-r1.x.example"));
-    Rename { lever, fresh, number: 1, stage, spare: false, whole: false }
+    Rename { lever, fresh, number: 1, stage, spare: false, whole: false, words: Vec::new() }
 }
 
 fn over(renames: &[Rename]) -> Overlays {
@@ -202,7 +202,8 @@ fn every_front_has_its_lever_or_the_reason_why_not() {
 fn texts_end_renames_or_are_kept_out() {
     let fresh = "edge-r1 A 192.0.2.1\n";
     // The text, the stage, how it ends, the stage after it, whether it is kept out.
-    let cases: [(String, Stage, Option<End>, Option<Stage>, bool); 9] = [
+    type Case = (String, Stage, Option<End>, Option<Stage>, bool);
+    let cases: [Case; 9] = [
         (TEXT.into(), Stage::Referenced, None, Some(Stage::Referenced), false),
         (format!("www CNAME edge-r1\nedge A 192.0.2.1\n{fresh}"), Stage::Referenced, Some(End::Folded), None, false),
         (format!("www CNAME edge-r1\n{fresh}"), Stage::Retired, Some(End::Folded), None, false),

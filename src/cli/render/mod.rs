@@ -9,6 +9,7 @@ mod finding;
 mod moves;
 pub(super) mod probe;
 mod reload;
+pub(in crate::cli) mod rename;
 pub(super) mod run;
 mod simulate;
 mod status;

@@ -140,7 +140,7 @@ impl MoveReport {
 }
 
 /// The lines of an RRset as in a zone file: `-` for those that go, `+` for those that come, a blank for those that stay.
-fn diff(set: &RecordDiff) -> String {
+pub(super) fn diff(set: &RecordDiff) -> String {
     let (owner, rtype) = (&set.name, set.rtype);
     let mut text = String::new();
     let mut line = |sign: char, record: &String| {

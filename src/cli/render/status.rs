@@ -42,6 +42,7 @@ impl Report for StatusReport {
         self.zones.iter().for_each(|zone| text += &row(zone, width));
         self.zones.iter().for_each(|zone| text += &under_way(zone));
         self.zones.iter().for_each(|zone| text += &trouble(zone));
+        text += &self.levers();
         if let Some(caution) = &self.caution {
             let _ = writeln!(text, "\nCAUTION: {caution}");
         }
@@ -50,6 +51,18 @@ impl Report for StatusReport {
 
     fn exit(&self) -> Exit {
         Exit::Done
+    }
+}
+
+impl StatusReport {
+    /// How many names can be led round caches that do not let go.
+    fn levers(&self) -> String {
+        let counts = || self.zones.iter().filter_map(|zone| zone.levers);
+        let (fronts, with) = counts().fold((0, 0), |(all, with), count| (all + count.fronts, with + count.with_lever));
+        match fronts {
+            0 => String::new(),
+            _ => format!("\n{with} of {fronts} front names have a lever (understudy rename ZONE lists them)\n"),
+        }
     }
 }
 
@@ -116,6 +129,8 @@ fn under_way(zone: &ZoneStatus) -> String {
         let forced = site.forced.as_ref().map(|forced| format!(", held so by {forced}; measured: {}", site.measured));
         lines.push(format!("site {} is {}{}", site.site, site.health, forced.unwrap_or_default()));
     }
+    let renames: String = zone.renames.iter().map(super::rename::progress).collect();
+    lines.extend(renames.lines().map(str::to_owned));
     if lines.is_empty() {
         return String::new();
     }

@@ -4,6 +4,7 @@
 pub mod drain;
 pub mod moves;
 pub mod probe;
+pub mod rename;
 pub mod told;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use moves::{
     SteerReport, SteerRequest,
 };
 use probe::{CalibrateRequest, CalibrationReport, LookReport, LookRequest, ProfilesReport, ProfilesRequest};
+use rename::{LeverCount, RenameReport, RenameRequest, RenameStatus, RenamesReport, RenamesRequest};
 use told::{ExplainReport, ExplainRequest, TopReport, TopRequest};
 
 /// What an operator asks of the daemon.
@@ -58,6 +60,10 @@ pub enum Request {
     Profiles(ProfilesRequest),
     /// Ask resolvers for a name that our zone has (`POST /v1/probe/look`).
     Look(LookRequest),
+    /// Rename a lever, or take that back (`POST /v1/rename`).
+    Rename(RenameRequest),
+    /// What is known of levers (`POST /v1/renames`).
+    Renames(RenamesRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
@@ -87,6 +93,10 @@ pub enum Response {
     Profiles(Box<ProfilesReport>),
     /// What resolvers give for a name.
     Look(Box<LookReport>),
+    /// What became of a rename, or would.
+    Rename(Box<RenameReport>),
+    /// What is known of levers.
+    Renames(Box<RenamesReport>),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.
@@ -184,6 +194,12 @@ pub struct ZoneStatus {
     /// Until when caches that obey TTLs may hold answers that are not given any more; none where there are none.
     #[serde(default)]
     pub old_until: Option<Timestamp>,
+    /// The renames that lie over its files.
+    #[serde(default)]
+    pub renames: Vec<RenameStatus>,
+    /// How many of the names that users hold have a lever; none if it is too large to be looked through for this.
+    #[serde(default)]
+    pub levers: Option<LeverCount>,
     /// What became of its files.
     pub content: ContentStatus,
 }

@@ -1,0 +1,639 @@
+//! Renames: what operators ask of them, and getting each step of one published.
+
+mod asking;
+mod resolve;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::load::{SiteTexts, from_kept};
+use super::name_servers::NameServers;
+use super::plan::{RrsetChange, changes};
+use super::publish::{Cause, Texts};
+use super::sharing::share;
+use super::{Driver, DriverError, now};
+use crate::digest::Digest;
+use crate::door::{Candidate, Idle, Override, Proposal, Verified, stops};
+use crate::evidence::Verdict;
+use crate::gate::rename::{Renaming, judge};
+use crate::gate::{Finding, id};
+use crate::name::{Name, NameRef};
+use crate::rename::fresh::{NoFresh, choose};
+use crate::rename::refer::{Reference, references, refers};
+use crate::rename::{MOST, Overlays, Rename, Stage, Turn};
+use crate::rr::RrType;
+use crate::serial::Serial;
+use crate::serving::content::Content;
+use crate::store::audit::{Deed as Audited, Override as Overridden};
+use crate::store::journal::Actor;
+use crate::time::Timestamp;
+use crate::world::judging::freshness;
+
+pub(super) use asking::Renames;
+pub use asking::next;
+
+/// How long an old lever has to be left alone before it is retired.
+const QUIET: Duration = Duration::from_secs(7 * 86_400);
+
+/// What an operator asks for.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The lever, a front that has one, or a fresh name; as it was typed.
+    pub name: Name,
+    /// What is to be done with it.
+    pub deed: Deed,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// How the digest of the plan begins that was shown; any other is refused.
+    pub plan: Option<String>,
+    /// Why, for the audit trail.
+    pub reason: String,
+    /// Findings that were seen and shall not stop it.
+    pub overrides: Vec<Override>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Lead the fronts to a fresh name.
+    Begin,
+    /// Keep a fresh name ready.
+    Spare,
+    /// Lead them back.
+    Undo,
+    /// Stop answering what nothing leads to any more: the old lever, or the fresh name of one that was undone.
+    Retire,
+}
+
+/// What becomes of it.
+#[derive(Clone, Debug)]
+pub struct Renamed {
+    /// The zone.
+    pub origin: Name,
+    /// What is done.
+    pub deed: Deed,
+    /// The lever.
+    pub lever: Name,
+    /// The fresh name.
+    pub fresh: Name,
+    /// What tells this plan from any other.
+    pub plan: Digest,
+    /// What leads to the lever, in all zones of ours.
+    pub references: Vec<Reference>,
+    /// What the gates found.
+    pub findings: Vec<Finding>,
+    /// How answers change, in the end.
+    pub changes: Vec<RrsetChange>,
+    /// The greatest TTL of what leads there: for so long caches may go on leading to the old name.
+    pub reference_ttl: u32,
+    /// What went wrong beside it, and does not undo it.
+    pub warnings: Vec<String>,
+    /// In short.
+    pub outcome: Outcome,
+}
+
+/// What becomes of it, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A dry run that nothing would stop.
+    WouldChange,
+    /// A gate stops it; nothing was changed.
+    Blocked,
+    /// It has begun, and goes on by itself.
+    Begun {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: Serial,
+    },
+    /// It is done.
+    Done {
+        /// The generation that it was published as.
+        generation: u64,
+        /// The serial that is published now.
+        serial: Serial,
+    },
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::WouldChange => f.write_str("a dry run"),
+            Outcome::Blocked => f.write_str("a gate blocks it"),
+            Outcome::Begun { generation, serial } => write!(f, "begun: generation {generation}, serial {serial}"),
+            Outcome::Done { generation, serial } => write!(f, "done: generation {generation}, serial {serial}"),
+        }
+    }
+}
+
+/// Why something can't be renamed, whatever is overridden.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Impossible {
+    /// The zone is not served.
+    #[error("the zone {0} is not served")]
+    NotServed(Name),
+    /// The name has no lever; why, and what to do.
+    #[error("{name} can't be renamed: {why}")]
+    NoLever {
+        /// The name.
+        name: Name,
+        /// Why.
+        why: String,
+    },
+    /// The front leads to several names.
+    #[error("{name} leads to several names, each of which can be renamed: {}", .levers.join(", "))]
+    Several {
+        /// The front.
+        name: Name,
+        /// Where it leads.
+        levers: Vec<String>,
+    },
+    /// There is no fresh name.
+    #[error("there is no fresh name for {lever}: {why}")]
+    NoFresh {
+        /// The lever.
+        lever: Name,
+        /// Why.
+        why: NoFresh,
+    },
+    /// There are too many.
+    #[error("{MOST} renames lie over the zone {0} already: write them into its files, or retire some")]
+    TooMany(Name),
+    /// One is under way.
+    #[error("{lever} is being renamed to {fresh} already")]
+    UnderWay {
+        /// The lever.
+        lever: Name,
+        /// The fresh name.
+        fresh: Name,
+    },
+    /// There is nothing to undo or retire.
+    #[error("{0}")]
+    Nothing(String),
+    /// A move under way moves what it would change.
+    #[error("a move under way moves what this changes ({}): wait until everybody has moved", .0.join(", "))]
+    Moving(Vec<String>),
+    /// An override that covers nothing.
+    #[error(transparent)]
+    Idle(#[from] Idle),
+}
+
+/// A rename as it would be now.
+struct Draft {
+    lever: Name,
+    fresh: Name,
+    /// What is to lie over the zone's texts next, and what in the end.
+    next: Overlays,
+    end: Overlays,
+    findings: Vec<Finding>,
+    references: Vec<Reference>,
+}
+
+/// A change of what lies over texts, ready to be judged.
+struct Staged {
+    candidate: Candidate,
+    origins: Vec<Name>,
+    /// What it changes of what moves under way move, a line each.
+    touched: Vec<String>,
+}
+
+impl Driver {
+    /// Renames a lever, or takes that back.
+    pub fn rename(
+        &mut self,
+        origin: &Name,
+        order: &Order,
+        actor: &Actor,
+    ) -> Result<Result<Renamed, Impossible>, DriverError> {
+        let draft = match self.draft_rename(origin, order) {
+            Ok(draft) => draft,
+            Err(impossible) => return Ok(Err(impossible)),
+        };
+        let (next, end) = (self.staged(origin, &draft.next)?, self.staged(origin, &draft.end)?);
+        if !end.touched.is_empty() {
+            return Ok(Err(Impossible::Moving(end.touched)));
+        }
+        let mut findings = draft.findings.clone();
+        findings.extend(end.candidate.judge().iter().cloned());
+        let unlike = |found: &&Finding| !findings.iter().any(|known| known.digest() == found.digest());
+        let more: Vec<Finding> =
+            next.candidate.judge().iter().filter(|found| found.verdict.stops()).filter(unlike).cloned().collect();
+        findings.extend(more);
+        let how = format!("{:?} {} {}", order.deed, draft.lever, draft.fresh);
+        let plan = Digest::of_parts([end.candidate.digest(0).as_bytes(), how.as_bytes()]);
+        findings.extend(freshness(origin, plan, order.plan.as_deref()));
+        if let Some(idle) = Idle::among(&order.overrides, &findings) {
+            return Ok(Err(idle.into()));
+        }
+        let mut report = Renamed {
+            origin: origin.clone(),
+            deed: order.deed,
+            lever: draft.lever.clone(),
+            fresh: draft.fresh.clone(),
+            plan,
+            reference_ttl: self.reference_ttl(&draft.references),
+            references: draft.references.clone(),
+            changes: changes(&end.candidate),
+            outcome: Outcome::Blocked,
+            warnings: Vec::new(),
+            findings,
+        };
+        if !report.findings.iter().any(|found| stops(found, &order.overrides)) {
+            report.outcome = Outcome::WouldChange;
+            if !order.dry_run {
+                self.begin_rename(origin, next, &draft, &mut report, order, actor)?;
+            }
+        }
+        if !order.dry_run {
+            self.remember_rename(&mut report, order, actor);
+        }
+        Ok(Ok(report))
+    }
+
+    fn begin_rename(
+        &mut self,
+        origin: &Name,
+        next: Staged,
+        draft: &Draft,
+        report: &mut Renamed,
+        order: &Order,
+        actor: &Actor,
+    ) -> Result<(), DriverError> {
+        // What stands in the way of it was judged above, and so was what an operator overrode.
+        let Ok(verified) = next.candidate.verify(&order.overrides) else {
+            report.outcome = Outcome::Blocked;
+            return Ok(());
+        };
+        let told = told(&draft.next, &draft.lever, &draft.fresh, order.deed);
+        let cause = cause(actor, &order.reason, &draft.lever, &draft.fresh, &draft.next, told);
+        let generation = self.publish_overlays(&verified, &next.origins, cause)?;
+        let serial = self.serial_of(origin);
+        report.outcome = match draft.next == draft.end {
+            true => Outcome::Done { generation, serial },
+            false => Outcome::Begun { generation, serial },
+        };
+        self.renames.look_now(origin);
+        Ok(())
+    }
+
+    /// Publishes what lies over texts otherwise from now on.
+    fn publish_overlays(&mut self, verified: &Verified, origins: &[Name], cause: Cause) -> Result<u64, DriverError> {
+        let texts = origins.iter().map(|origin| (origin.clone(), Texts::new())).collect();
+        let generation = self.publish(verified, texts, cause)?;
+        self.standby.look_into(&self.serving);
+        Ok(generation)
+    }
+
+    /// What an order comes to. Nothing is changed.
+    fn draft_rename(&self, origin: &Name, order: &Order) -> Result<Draft, Impossible> {
+        let zone = self.serving.zone(origin.as_ref()).ok_or_else(|| Impossible::NotServed(origin.clone()))?;
+        let content = Arc::clone(&zone.content);
+        match order.deed {
+            Deed::Begin | Deed::Spare => self.draft_begin(&content, order),
+            Deed::Undo => self.draft_undo(&content, &order.name),
+            Deed::Retire => self.draft_retire(&content, &order.name),
+        }
+    }
+
+    fn draft_begin(&self, content: &Content, order: &Order) -> Result<Draft, Impossible> {
+        let lever = self.lever_of(content, &order.name)?;
+        let overlays = &content.overlays;
+        let is_under_way = |rename: &&Rename| !rename.spare && matches!(rename.stage, Stage::Staged | Stage::Confirmed);
+        if let Some(under_way) = overlays.of(lever.as_ref()).find(is_under_way) {
+            return Err(Impossible::UnderWay { lever: lever.clone(), fresh: under_way.fresh.clone() });
+        }
+        let references = self.leading_to(content, &lever);
+        let words = order.overrides.iter().map(ToString::to_string).collect();
+        let spare = overlays.of(lever.as_ref()).find(|rename| rename.spare).filter(|_| order.deed == Deed::Begin);
+        let rename = match spare {
+            Some(spare) => Rename { spare: false, words, ..spare.clone() },
+            None => self.fresh_rename(content, &lever, &references, order.deed == Deed::Spare, words)?,
+        };
+        let (fresh, stage) = (rename.fresh.clone(), rename.stage);
+        let renamed = |stage| overlays.without(fresh.as_ref()).with(Rename { stage, ..rename.clone() });
+        let findings = self.judge_rename(content, &rename, &references);
+        let (next, end) = match (order.deed, stage) {
+            (Deed::Spare, _) => (renamed(Stage::Staged), renamed(Stage::Confirmed)),
+            // Its servers were seen to have it: that is what it was kept ready for.
+            (_, Stage::Confirmed) => (renamed(Stage::Referenced), renamed(Stage::Referenced)),
+            _ => (renamed(Stage::Staged), renamed(Stage::Referenced)),
+        };
+        Ok(Draft { lever, fresh, next, end, findings, references })
+    }
+
+    /// A rename of a lever that was not thought of before.
+    fn fresh_rename(
+        &self,
+        content: &Content,
+        lever: &Name,
+        references: &[Reference],
+        spare: bool,
+        words: Vec<String>,
+    ) -> Result<Rename, Impossible> {
+        if content.overlays.renames.len() >= MOST {
+            return Err(Impossible::TooMany(content.origin.clone()));
+        }
+        let sites: Vec<_> = content.sites.iter().map(|site| &*site.zone).collect();
+        let chosen = choose(&sites, lever.as_ref(), content.overlays.last);
+        let (fresh, number) = chosen.map_err(|why| Impossible::NoFresh { lever: lever.clone(), why })?;
+        let whole = references.iter().any(|reference| reference.rtype == RrType::DNAME);
+        let (lever, stage) = (lever.clone(), Stage::Staged);
+        Ok(Rename { lever, fresh, number, stage, spare, whole, words })
+    }
+
+    fn judge_rename(&self, content: &Content, rename: &Rename, references: &[Reference]) -> Vec<Finding> {
+        let leads = |zone: &Content| {
+            zone.sites.iter().any(|site| site.zone.is_signed() && leads_to(&site.zone, content, &rename.lever))
+        };
+        let others = self.serving.zones().iter().filter(|zone| zone.content.origin != content.origin);
+        let signed: Vec<Name> =
+            others.filter(|zone| leads(&zone.content)).map(|zone| zone.content.origin.clone()).collect();
+        let renaming = Renaming {
+            origin: content.origin.as_ref(),
+            sites: &content.sites,
+            lever: rename.lever.as_ref(),
+            fresh: rename.fresh.as_ref(),
+            whole: rename.whole,
+            references,
+            signed: &signed,
+        };
+        let mut findings = judge(&renaming);
+        findings.push(self.servers_known(content));
+        findings
+    }
+
+    /// `rename.name-servers`: it has to be known where all name servers of the zone are asked whether they have the fresh name.
+    fn servers_known(&self, content: &Content) -> Finding {
+        let origin = content.origin.as_ref();
+        let Some(spec) = self.setup.zone(&content.origin) else {
+            return Finding::pass(id::RENAME_SERVERS, origin, "the zone is not configured any more");
+        };
+        let servers = NameServers::of(spec, &content.sites[0]);
+        if servers.elsewhere.is_empty() {
+            let reason = format!("{} of its name servers are asked", servers.addresses.len());
+            return Finding::pass(id::RENAME_SERVERS, origin, reason);
+        }
+        Finding {
+            gate: id::RENAME_SERVERS,
+            zone: content.origin.clone(),
+            verdict: Verdict::Unknown,
+            reason: "not all name servers of the zone can be asked whether they have the fresh name: one that lags would tell \
+                     resolvers that it does not exist"
+                .into(),
+            remedy: "set `name_servers` of the zone to where they are asked; or override this once you know that they have it at \
+                     once"
+                .into(),
+            items: servers.elsewhere.iter().map(|name| format!("{name}: its address is not known here")).collect(),
+        }
+    }
+
+    fn draft_undo(&self, content: &Content, name: &Name) -> Result<Draft, Impossible> {
+        let overlays = &content.overlays;
+        let rename = self.meant(content, name, |rename| rename.stage != Stage::Returned);
+        let rename =
+            rename.ok_or_else(|| Impossible::Nothing(format!("{name} is not renamed: there is nothing to undo")))?;
+        let fresh = rename.fresh.as_ref();
+        let end = match rename.stage {
+            Stage::Retired => overlays.at(fresh, Stage::Referenced),
+            Stage::Referenced => overlays.at(fresh, Stage::Returned),
+            // Nobody was ever led there.
+            _ => overlays.without(fresh),
+        };
+        let (lever, fresh) = (rename.lever.clone(), rename.fresh.clone());
+        let references = self.leading_to(content, &lever);
+        Ok(Draft { lever, fresh, next: end.clone(), end, findings: Vec::new(), references })
+    }
+
+    fn draft_retire(&self, content: &Content, name: &Name) -> Result<Draft, Impossible> {
+        let overlays = &content.overlays;
+        let is_over = |rename: &Rename| matches!(rename.stage, Stage::Referenced | Stage::Returned);
+        let rename = self.meant(content, name, is_over).ok_or_else(|| {
+            Impossible::Nothing(format!("{name} is neither an old lever nor a fresh name that nothing leads to"))
+        })?;
+        let (lever, fresh) = (rename.lever.clone(), rename.fresh.clone());
+        let latest = overlays.own_turns().into_iter().find(|turn| turn.lever == lever).map(|turn| turn.fresh);
+        let is_led_to = latest.as_ref() == Some(&fresh);
+        let (end, old) = match is_led_to {
+            true => (overlays.at(fresh.as_ref(), Stage::Retired), lever.clone()),
+            false => (overlays.without(fresh.as_ref()), fresh.clone()),
+        };
+        let findings = vec![self.quiet(content, &old)];
+        let references = self.leading_to(content, &lever);
+        Ok(Draft { lever, fresh, next: end.clone(), end, findings, references })
+    }
+
+    /// The latest rename that a name can mean, by its lever or its fresh name.
+    fn meant<'c>(&self, content: &'c Content, name: &Name, wanted: impl Fn(&Rename) -> bool) -> Option<&'c Rename> {
+        let is_named = |rename: &&Rename| rename.lever == *name || rename.fresh == *name;
+        let renames = content.overlays.renames.iter().rev();
+        let exact = renames.clone().find(|rename| rename.fresh == *name && wanted(rename));
+        exact.or_else(|| renames.clone().filter(is_named).find(|rename| wanted(rename))).or_else(|| {
+            let lever = self.lever_of(content, name).ok()?;
+            renames.filter(|rename| rename.lever == lever).find(|rename| wanted(rename))
+        })
+    }
+
+    /// `rename.quiet`: whether a name was left alone for so long that nobody misses it.
+    fn quiet(&self, content: &Content, old: &Name) -> Finding {
+        let at = now();
+        let origin = content.origin.as_ref();
+        let asked = self.last_told(content, old);
+        let (verdict, reason) = match asked {
+            None => (
+                Verdict::Unknown,
+                format!("it is not noted who is told what, so that nobody knows when {old} was asked for last"),
+            ),
+            Some((Some(last), _)) if at.since(last) < QUIET => {
+                (Verdict::Block, format!("{old} was asked for at {last}, {} s ago", at.since(last).as_secs()))
+            }
+            Some((_, since)) if at.since(since) < QUIET => {
+                (Verdict::Unknown, format!("{old} was not asked for since {since}; what was before that is not known"))
+            }
+            Some(_) => {
+                return Finding::pass(
+                    id::RENAME_QUIET,
+                    origin,
+                    format!("{old} was not asked for in {} days", QUIET.as_secs() / 86_400),
+                );
+            }
+        };
+        let remedy = format!(
+            "wait until it was left alone for {} days; to retire it now, override this by the digest shown",
+            QUIET.as_secs() / 86_400
+        );
+        let zone = content.origin.clone();
+        let items = vec![format!("{old}: who still leads there would be told that it does not exist")];
+        Finding { gate: id::RENAME_QUIET, zone, verdict, reason, remedy, items }
+    }
+
+    /// When a name was told last, and since when that is known; none if it is not noted.
+    fn last_told(&self, content: &Content, name: &Name) -> Option<(Option<Timestamp>, Timestamp)> {
+        let zone = self.serving.zone(content.origin.as_ref())?;
+        self.folding.as_ref()?.look(|known| {
+            let is_it = |decided: u64| zone.name_under(decided).is_some_and(|told| told == *name);
+            let of_zone = |edition| known.edition(edition).is_some_and(|info| info.zone == content.origin);
+            let told = known.points().iter().filter(|(_, point)| of_zone(point.what.edition));
+            let told = told.filter(|(_, point)| point.what.question.is_some_and(|(decided, _)| is_it(decided.name)));
+            Some((told.map(|(_, point)| point.last).max(), known.since().max(known.blind_until_of(&content.origin))))
+        })
+    }
+
+    /// What leads to a lever, or to one of its fresh names, in all zones of ours.
+    fn leading_to(&self, content: &Content, lever: &Name) -> Vec<Reference> {
+        let wanted = |target: NameRef<'_>| {
+            lever.as_ref() == target
+                || content.overlays.of(lever.as_ref()).any(|rename| rename.fresh.as_ref() == target)
+        };
+        let zones = self.serving.zones().iter().flat_map(|zone| zone.content.sites.iter());
+        let found: BTreeSet<Reference> = zones.flat_map(|site| references(&site.zone, wanted)).collect();
+        found.into_iter().collect()
+    }
+
+    fn reference_ttl(&self, references: &[Reference]) -> u32 {
+        let ttls = references.iter().flat_map(|reference| {
+            let zones = self.serving.zones().iter().flat_map(|zone| {
+                let cap = zone.content.policy.max_ttl;
+                zone.content.sites.iter().map(move |site| (site, cap))
+            });
+            zones.filter_map(|(site, cap)| {
+                let ttl = site.zone.rrset(reference.owner.as_ref(), reference.rtype)?.ttl;
+                Some(cap.map_or(ttl, |cap| cap.min(ttl)).seconds())
+            })
+        });
+        ttls.max().unwrap_or(0)
+    }
+
+    /// The zones as they would be with other overlays over the texts of one: that one, and those that lead to levers of it.
+    fn staged(&self, origin: &Name, overlays: &Overlays) -> Result<Staged, DriverError> {
+        let mut proposals = vec![self.laid(origin, overlays)?];
+        let turns = overlays.own_turns();
+        let own = |turn: &Turn| turn.lever.as_ref().is_at_or_below(origin.as_ref());
+        for zone in self.serving.zones().iter().filter(|zone| zone.content.origin != *origin) {
+            let content = &zone.content;
+            let before = content.overlays.turns.iter().filter(|turn| own(turn)).cloned().collect::<Vec<_>>();
+            let leads = |turn: &&Turn| {
+                before.iter().any(|known| known.lever == turn.lever)
+                    || content.sites.iter().any(|site| refers(&site.zone, turn.lever.as_ref()))
+            };
+            let after: Vec<Turn> = turns.iter().filter(leads).cloned().collect();
+            if before == after {
+                continue;
+            }
+            let mut next = content.overlays.clone();
+            next.turns.retain(|turn| !own(turn));
+            next.turns.extend(after);
+            proposals.push(self.laid(&content.origin, &next)?);
+        }
+        let mut touched = Vec::new();
+        for proposal in &proposals {
+            if let Some(zone) = self.serving.zone(proposal.content.origin.as_ref()) {
+                touched.extend(self.touched_by_moves(&zone.content, &proposal.content));
+            }
+        }
+        let origins = proposals.iter().map(|proposal| proposal.content.origin.clone()).collect();
+        let candidate = Candidate::new(Arc::clone(&self.serving), proposals, now());
+        Ok(Staged { candidate, origins, touched })
+    }
+
+    /// A zone that is served, made anew from its kept texts with these overlays upon them.
+    fn laid(&self, origin: &Name, overlays: &Overlays) -> Result<Proposal, DriverError> {
+        let wrong = |why: &str| DriverError::Row { zone: origin.clone(), why: why.into() };
+        let former = self.serving.zone(origin.as_ref()).ok_or_else(|| wrong("it is not served"))?;
+        let live = self.published.get(origin).map(|last| last.live).ok_or_else(|| wrong("it was never published"))?;
+        let bundle = self.store.texts().bundle(live)?.ok_or_else(|| wrong("its texts are missing"))?;
+        let content = &former.content;
+        let shape = self.shape(&content.policy);
+        let mut sites = Vec::with_capacity(content.sites.len());
+        for site in &content.sites {
+            let texts = SiteTexts::of_bundle(&site.name, &bundle);
+            let loading = from_kept(origin, &site.name, texts, shape, overlays, Some(content));
+            sites.push(loading.content.ok_or_else(|| wrong("its kept texts can no longer be served"))?);
+        }
+        share(sites.iter_mut(), Some(content));
+        let count = sites.len();
+        let next = Content { sites, epoch: content.epoch + 1, overlays: overlays.clone(), ..Content::clone(content) };
+        Ok(Proposal {
+            content: Arc::new(next),
+            routing: former.routing.clone(),
+            loads: Finding::pass(id::LOADS, origin.as_ref(), format!("{count} sites load")),
+            restored: None,
+        })
+    }
+
+    fn remember_rename(&self, report: &mut Renamed, order: &Order, actor: &Actor) {
+        let how = match order.deed {
+            Deed::Begin => "",
+            Deed::Spare => " --spare",
+            Deed::Undo => " --undo",
+            Deed::Retire => " --retire",
+        };
+        let covered = report.findings.iter().filter(|found| found.verdict.stops());
+        let overrides = covered.filter_map(|found| {
+            let word = order.overrides.iter().find(|word| word.covers(found))?;
+            Some(Overridden { gate: word.gate.clone(), digest: found.digest(), covered: found.items.clone() })
+        });
+        let deed = Audited {
+            at: now(),
+            actor: actor.clone(),
+            command: format!("rename {} {}{how}", report.origin, order.name),
+            reason: order.reason.clone(),
+            overrides: overrides.collect(),
+            outcome: report.outcome.to_string(),
+        };
+        if let Err(error) = self.store.audit().record(&deed) {
+            tracing::error!(%error, "the audit trail could not be written");
+            report.warnings.push(format!("this is not in the audit trail, which could not be written: {error}"));
+        }
+    }
+}
+
+/// Whether a zone leads to a lever or to one of its fresh names.
+fn leads_to(zone: &crate::zone::rrsets::Zone, content: &Content, lever: &Name) -> bool {
+    refers(zone, lever.as_ref())
+        || content.overlays.of(lever.as_ref()).any(|rename| refers(zone, rename.fresh.as_ref()))
+}
+
+/// What a step did, in a sentence.
+fn told(overlays: &Overlays, lever: &Name, fresh: &Name, deed: Deed) -> String {
+    match (deed, overlays.get(fresh.as_ref()).map(|rename| rename.stage)) {
+        (_, Some(Stage::Staged)) => {
+            format!(
+                "the records of {lever} are published as {fresh}, too; every name server is asked for them before anything leads there"
+            )
+        }
+        (_, Some(Stage::Confirmed)) => format!("every name server of the zone gives {fresh}"),
+        (Deed::Undo, Some(Stage::Referenced)) => format!("{lever} is answered again"),
+        (_, Some(Stage::Referenced)) => format!("what led to {lever} leads to {fresh}"),
+        (_, Some(Stage::Returned)) => {
+            format!("what led to {fresh} leads to {lever} again; {fresh} stays for those who hold it")
+        }
+        (_, Some(Stage::Retired)) => format!("{lever} is not answered any more"),
+        (_, None) => format!("{fresh} is not answered any more"),
+    }
+}
+
+fn cause(actor: &Actor, reason: &str, lever: &Name, fresh: &Name, overlays: &Overlays, told: String) -> Cause {
+    let stage = overlays.get(fresh.as_ref()).map(|rename| rename.stage);
+    let event = json!({ "rename": { "lever": lever, "fresh": fresh, "stage": stage }, "told": [told] });
+    Cause { actor: actor.clone(), reason: reason.into(), event }
+}
+
+impl Driver {
+    /// What is to lie over the texts of a zone: its renames, and where references to levers of other zones turn.
+    pub(super) fn laid_over(&self, origin: &Name, former: Option<&Content>) -> Overlays {
+        let own = former.map(|former| former.overlays.clone());
+        let own = own.or_else(|| Some(self.published.get(origin)?.overlays())).unwrap_or_default();
+        let others = self.serving.zones().iter().filter(|zone| zone.content.origin != *origin);
+        let turns: Vec<Turn> = others.flat_map(|zone| zone.content.overlays.own_turns()).collect();
+        Overlays { turns, ..own }
+    }
+
+    /// Whether texts of other zones lead to a lever of this one.
+    pub(super) fn is_led_to_from_elsewhere(&self, origin: &Name, lever: NameRef<'_>) -> bool {
+        let mut others = self.serving.zones().iter().filter(|zone| zone.content.origin != *origin);
+        others.any(|zone| zone.content.overlays.turns.iter().any(|turn| turn.lever.as_ref() == lever))
+    }
+}

@@ -1,0 +1,172 @@
+//! From a dry run to the end, and back.
+
+use understudy::rr::RrType;
+
+use crate::{KNAMS, PMTPA, follow, home, led, renames, stages, until_stage, wait_for};
+
+const FRESH: &str = "edge-r1.a.example";
+
+#[test]
+fn a_dry_run_says_all_and_changes_nothing() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    let before = home.expect(0, "status");
+    let report = home.expect(6, "rename a.example www --dry-run");
+    assert_eq!((&report["lever"], &report["fresh"]), (&"edge.a.example.".into(), &"edge-r1.a.example.".into()));
+    let references: Vec<String> = report["references"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| format!("{} {}", found["name"].as_str().unwrap(), found["rtype"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        references,
+        ["shop.a.example. CNAME", "svc.a.example. HTTPS", "www.a.example. CNAME", "www.b.example. CNAME"]
+    );
+    let diff = report["diff"].as_array().unwrap();
+    let names: Vec<&str> = diff.iter().map(|set| set["name"].as_str().unwrap()).collect();
+    for name in
+        ["edge-r1.a.example.", "_443._tcp.edge-r1.a.example.", "www.a.example.", "svc.a.example.", "www.b.example."]
+    {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(!names.contains(&"edge.a.example."), "the old lever stays: {names:?}");
+    // The second time it is the same plan, and nothing was published for it.
+    assert_eq!(home.expect(6, "rename a.example edge --dry-run")["plan"], report["plan"]);
+    let after = home.expect(0, "status");
+    assert_eq!((&before["generation"], &before["zones"]), (&after["generation"], &after["zones"]));
+    assert_eq!(daemon.ask(FRESH, RrType::A).rcode(), 3);
+}
+
+#[test]
+fn the_fronts_are_led_to_the_fresh_name_and_back() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    let serial = daemon.serial("a.example");
+    assert_eq!(led(&daemon, "www.a.example"), (vec!["edge.a.example".into()], Some(KNAMS)));
+    let plan = home.expect(6, "rename a.example www --dry-run")["plan"].as_str().unwrap().to_owned();
+    let lines = follow(&home, 0, &format!("rename a.example www --plan {plan} --reason resolvers"));
+    assert_eq!(lines[0]["outcome"], "begun", "{lines:#?}");
+    assert_eq!(lines.last().unwrap()["stage"], "referenced");
+
+    for front in ["www.a.example", "shop.a.example", "www.b.example"] {
+        assert_eq!(led(&daemon, front), (vec![FRESH.into()], Some(KNAMS)), "{front}");
+    }
+    assert_eq!(led(&daemon, "edge.a.example"), (Vec::new(), Some(KNAMS)), "the old lever stays");
+    assert_eq!(daemon.data("_443._tcp.edge-r1.a.example", RrType::TLSA).len(), 1);
+    assert!(daemon.data("svc.a.example", RrType::HTTPS)[0].windows(7).any(|part| part == b"edge-r1"));
+    assert!(daemon.serial("a.example") > serial);
+    assert_eq!(daemon.serial("b.example"), 8, "the other zone is published anew, too");
+
+    // It outlives a restart and a move.
+    drop(daemon);
+    let daemon = home.serve();
+    assert_eq!(led(&daemon, "www.b.example"), (vec![FRESH.into()], Some(KNAMS)));
+    follow(&home, 0, "failover a.example --to pmtpa --until moved");
+    assert_eq!(led(&daemon, "www.a.example"), (vec![FRESH.into()], Some(PMTPA)));
+
+    // A fresh name that is stuck in its turn is renamed as its lever is.
+    follow(&home, 0, "rename a.example edge-r1");
+    assert_eq!(led(&daemon, "www.a.example"), (vec!["edge-r2.a.example".into()], Some(PMTPA)));
+    assert_eq!(led(&daemon, FRESH).1, Some(PMTPA));
+
+    // Back by the same ways, and every name stays for who holds it.
+    assert_eq!(home.expect(0, "rename a.example www --undo")["outcome"], "done");
+    assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
+    home.expect(0, "rename a.example edge --undo");
+    for front in ["www.a.example", "www.b.example"] {
+        assert_eq!(led(&daemon, front).0, ["edge.a.example"], "{front}");
+    }
+    for name in [FRESH, "edge-r2.a.example"] {
+        assert_eq!(led(&daemon, name).1, Some(PMTPA), "{name}");
+    }
+    let stage = |fresh: &str| (format!("{fresh}.a.example."), "returned".to_owned());
+    assert_eq!(stages(&home), [stage("edge-r1"), stage("edge-r2")]);
+    assert_eq!(home.cli("rename a.example edge --undo").code, 1);
+
+    let history = home.expect(0, "history");
+    let told: Vec<&str> =
+        history["entries"].as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    for part in [
+        "are published as edge-r1",
+        "every name server of the zone gives edge-r1",
+        "leads to edge-r1",
+        "leads to edge.a.example. again",
+    ] {
+        assert!(told.iter().any(|line| line.contains(part)), "{part}: {told:#?}");
+    }
+}
+
+#[test]
+fn what_was_asked_for_of_late_is_not_retired_but_by_an_operators_word() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    follow(&home, 0, "rename a.example edge");
+    assert_eq!(led(&daemon, "edge.a.example").1, Some(KNAMS));
+    let quiet = wait_for("that it is noted", || {
+        let report = home.expect(3, "rename a.example edge --retire --dry-run");
+        let gates = report["findings"].as_array().unwrap();
+        let quiet = gates.iter().find(|found| found["gate"] == "rename.quiet").unwrap().clone();
+        if quiet["verdict"] == "block" { Ok(quiet) } else { Err(format!("{quiet:#}")) }
+    });
+    assert!(quiet["reason"].as_str().unwrap().contains("was asked for at"), "{quiet:#}");
+    let word = format!("rename.quiet@{}", &quiet["digest"].as_str().unwrap()[..8]);
+    home.expect(0, &format!("rename a.example edge --retire --override {word}"));
+    assert_eq!(daemon.ask("edge.a.example", RrType::A).rcode(), 3);
+    assert_eq!(daemon.ask("_443._tcp.edge.a.example", RrType::TLSA).rcode(), 3);
+    assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
+    assert_eq!(until_stage(&home, "retired")["lever"], "edge.a.example.");
+    home.expect(0, "rename a.example edge --undo");
+    assert_eq!(led(&daemon, "edge.a.example").1, Some(KNAMS), "it is answered again");
+}
+
+#[test]
+fn a_spare_lever_is_ready_on_all_servers_and_the_worst_day_needs_one_step() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    let lines = follow(&home, 0, "rename a.example edge --spare");
+    assert_eq!(lines.last().unwrap()["stage"], "confirmed");
+    assert_eq!(led(&daemon, "www.a.example").0, ["edge.a.example"], "nothing leads there");
+    assert_eq!(led(&daemon, FRESH).1, Some(KNAMS));
+    let report = home.expect(0, "rename a.example www");
+    assert_eq!((&report["outcome"], &report["fresh"]), (&"done".into(), &format!("{FRESH}.").into()));
+    assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
+    assert_eq!(renames(&home)[0]["spare"], false);
+    // One that nothing ever led to goes at once, and its number is not given again.
+    follow(&home, 0, "rename a.example edge --spare");
+    home.expect(0, "rename a.example edge-r2 --undo");
+    assert_eq!(daemon.ask("edge-r2.a.example", RrType::A).rcode(), 3);
+    assert_eq!(home.expect(6, "rename a.example edge --dry-run")["fresh"], "edge-r3.a.example.");
+}
+
+#[test]
+fn every_front_is_listed_with_its_lever_or_how_to_give_it_one() {
+    let home = home(&[]);
+    let _daemon = home.serve();
+    let report = home.expect(0, "rename a.example");
+    let fronts = report["fronts"].as_array().unwrap();
+    let advice = |name: &str| {
+        let front = fronts.iter().find(|front| front["name"] == format!("{name}.").as_str());
+        front.unwrap_or_else(|| panic!("{name}: {fronts:#?}"))["advice"].as_str().unwrap()
+    };
+    assert_eq!(advice("www.a.example"), "lever edge.a.example. (by CNAME)");
+    assert_eq!(advice("in.a.example"), "lever mail.a.example. (by MX)");
+    assert!(advice("a.example").contains("an apex can't be an alias"));
+    assert!(advice("plain.a.example").contains("let it be a CNAME"));
+    assert!(advice("far.a.example").contains("in nobody's zone here"));
+    let zone = home.zone("a.example");
+    assert_eq!((&zone["levers"]["fronts"], &zone["levers"]["with_lever"]), (&7.into(), &4.into()));
+    let checked = home.expect(0, "check --levers");
+    let listed = checked["zones"][0]["levers"].as_array().unwrap();
+    assert_eq!(listed.len(), 7, "{listed:#?}");
+    for (name, why) in [
+        ("a.example", "apex"),
+        ("plain", "its addresses are its own"),
+        ("far", "nobody's zone"),
+        ("nothing", "leads to nothing here"),
+    ] {
+        let done = home.cli(&format!("rename a.example {name}"));
+        let what = done.json["failure"]["what"].as_str().unwrap_or_else(|| panic!("{done:?}"));
+        assert!(done.code == 1 && what.contains(why), "{name}: {what}");
+    }
+}
