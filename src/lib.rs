@@ -50,6 +50,9 @@ pub mod observation;
 // The share on the new answer over time, in closed form.
 pub mod drain;
 
+// By how much sooner a rename leads users round what is stuck.
+pub mod gain;
+
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;
 

@@ -73,6 +73,7 @@ const LAYERS: &[Layer] = &[
             "profile",
             "observation",
             "drain",
+            "gain",
             "failover",
         ],
         ordered: true,

@@ -7,7 +7,9 @@ mod support;
 mod crash;
 mod cycle;
 mod edits;
+mod lab;
 mod lag;
+mod load;
 mod refused;
 
 use std::time::{Duration, Instant};
