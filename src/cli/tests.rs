@@ -268,6 +268,7 @@ fn finding(gate: &str, verdict: Verdict, items: &[&str]) -> Finding {
         remedy: "add the missing records to wiki.example.pmtpa.zone".into(),
         digest: Digest::of(gate.as_bytes()),
         items: items.iter().map(|item| item.to_string()).collect(),
+        asked: Vec::new(),
         overridden: false,
         overridable: gate != "zone.loads",
     }
@@ -333,6 +334,10 @@ fn failovers_are_shown() {
         "failovers",
         show_all(vec![
             failover(MoveOutcome::Blocked, vec![loads(), vanishes()]),
+            failover(
+                MoveOutcome::Blocked,
+                vec![Finding { asked: vec![AskedItem { item: vanishing[1].into(), count: 1234 }], ..vanishes() }],
+            ),
             failover(MoveOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
             failover(MoveOutcome::WouldChange, vec![loads(), overridden]),
             failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),

@@ -3,13 +3,14 @@
 use super::{Daemon, translate};
 use crate::control::api::Failure;
 use crate::control::api::drain::{
-    DrainReport, DrainRequest, FamilyReport, ForecastReport, PhaseReport, StepReport, SuspectReport,
+    DrainReport, DrainRequest, FamilyReport, ForecastReport, PhaseReport, RegionReport, StepReport, SuspectReport,
 };
-use crate::drain::holders::{MOST_ENTRIES, Suspect};
+use crate::drain::holders::{Holders, MOST_ENTRIES, OfRegion, Suspect};
 use crate::driver::drains::{Drain, Foreseen, Prospect};
 use crate::failover::story;
 use crate::name::Name;
 use crate::profile::Population;
+use crate::serving::regions::RegionId;
 use crate::serving::told::Rule;
 use crate::serving::{Serving, ZoneServing};
 
@@ -90,14 +91,29 @@ fn report(drain: &Drain, phases: Vec<PhaseReport>, serving: &Serving, origin: &N
         steps: drain.steps.iter().map(|step| StepReport { at: step.at, share: step.share.to_string() }).collect(),
         families: forecast.courses.iter().map(family).collect(),
         worst: forecast.worst().map(|course| course.family),
+        regions: regions(&drain.holders, serving),
         bound: drain.bound,
         basis: drain.basis.clone(),
-        window_seconds: drain.window.as_secs(),
+        window_seconds: drain.holders.window.as_secs(),
         holders: holders.entries,
         assumed: forecast.assumed,
         left_out,
         suspicious: holders.suspects.iter().map(|suspect| suspicious(suspect, zone)).collect(),
     }
+}
+
+/// Each region by itself, where there are several.
+fn regions(holders: &Holders, serving: &Serving) -> Vec<RegionReport> {
+    let all: f64 = holders.regions.values().map(|region| region.weight.all).sum();
+    let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    let report = |(id, region): (&RegionId, &OfRegion)| RegionReport {
+        region: serving.regions.name(*id).to_owned(),
+        weight: part(region.weight.all, all),
+        held_now: part(region.weight.held, region.weight.all),
+        held_until: region.until,
+    };
+    let several = serving.regions.iter().count() > 1;
+    holders.regions.iter().filter(|_| several).map(report).collect()
 }
 
 fn suspicious(suspect: &Suspect, zone: Option<&ZoneServing>) -> SuspectReport {

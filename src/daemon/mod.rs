@@ -252,7 +252,9 @@ impl Daemon {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
         let order = moves::order(request)?;
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
-        moves::report(report, &order, self.driver.serving())
+        let mut report = moves::report(report, &order, self.driver.serving())?;
+        self.weigh(&origin, &mut report.findings);
+        Ok(report)
     }
 
     /// Takes over the configuration and the files.

@@ -1,18 +1,19 @@
 //! Who gets what and why, and who was told what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::drains::question;
 use super::{Daemon, translate};
-use crate::control::api::Failure;
 use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
 };
+use crate::control::api::{AskedItem, Failure, Finding};
 use crate::driver;
-use crate::exposure::note::NotedNetwork;
-use crate::exposure::points::Point;
+use crate::exposure::known::Known;
+use crate::exposure::note::{Level, NotedNetwork};
+use crate::exposure::points::{Point, PointId};
 use crate::exposure::{EditionInfo, Exposures};
 use crate::name::Name;
 use crate::net::ClientNet;
@@ -91,12 +92,44 @@ impl Daemon {
             ));
         };
         let limit = usize::try_from(request.limit).unwrap_or(MOST).min(MOST);
-        Ok(folding.look(|exposures| {
-            let mut report = top(exposures, self.driver.serving(), zone.as_ref(), limit);
-            report.retention_seconds = limits.retention.as_secs();
-            report
-        }))
+        let report = top(&**folding, self.driver.serving(), zone.as_ref(), limit);
+        Ok(TopReport { retention_seconds: limits.retention.as_secs(), ..report })
     }
+}
+
+impl Daemon {
+    /// Says which names that gates speak of were asked for of late: what users miss first is what is asked for.
+    pub(super) fn weigh(&self, origin: &Name, findings: &mut [Finding]) {
+        let Some(folding) = self.driver.exposures() else { return };
+        if findings.iter().all(|found| found.items.is_empty()) {
+            return;
+        }
+        let asked = folding.look(|exposures| asked(exposures, origin));
+        let key = self.driver.serving().key;
+        let count = |item: &String| {
+            let name = Name::absolute(item.split(' ').next()?).ok()?;
+            asked.get(&key.of(name.as_ref().to_lowercase().as_ref())).copied()
+        };
+        for found in findings {
+            let items =
+                found.items.iter().filter_map(|item| Some(AskedItem { item: item.clone(), count: count(item)? }));
+            found.asked = items.collect();
+            found.asked.sort_by_key(|asked| std::cmp::Reverse(asked.count));
+            found.asked.truncate(MOST);
+        }
+    }
+}
+
+/// How often names of a zone were asked for, by their hashes.
+fn asked(exposures: &Exposures, zone: &Name) -> HashMap<u64, u64> {
+    let mut asked = HashMap::new();
+    for (_, point) in exposures.points().iter() {
+        let Some((Decided { rule: Rule::Exact, name }, _)) = point.what.question else { continue };
+        if point.count > 0 && exposures.edition(point.what.edition).is_some_and(|info| info.zone == *zone) {
+            *asked.entry(name).or_default() += point.count;
+        }
+    }
+    asked
 }
 
 fn because(found: &Explanation<'_>) -> &'static str {
@@ -135,9 +168,7 @@ fn told_before(
         current.iter().any(|site| std::ptr::eq(Arc::as_ptr(&found.zone.content.site(*site).snapshot), snapshot))
     };
     folding.look(|exposures| {
-        let network = NotedNetwork::of(client);
-        let entries = exposures.networks().iter().filter(|told| told.network == network.at_level(told.level));
-        let told = entries.filter_map(|told| {
+        let told = exposures.networks().of(NotedNetwork::of(client)).filter_map(|told| {
             let point = exposures.points().get(told.point)?;
             let info = exposures.edition(point.what.edition)?;
             let same = point.what.question.is_none_or(|(rule, rtype)| Some(rule) == decided && rtype == request.rtype);
@@ -161,38 +192,71 @@ fn told_before(
 }
 
 /// A zone, the rule that answered by the hash of its name, and the type's number.
-type Asked<'z> = (&'z Name, Option<(u64, Rule)>, u16);
+type Asked = (Name, Option<(u64, Rule)>, u16);
 
-fn top(exposures: &Exposures, serving: &Serving, only: Option<&Name>, limit: usize) -> TopReport {
-    let mut zones: BTreeMap<&Name, TopZone> = BTreeMap::new();
-    let mut questions: BTreeMap<Asked<'_>, (u64, Timestamp)> = BTreeMap::new();
-    let mut counted = BTreeMap::new();
-    for (id, point) in exposures.points().iter() {
-        let Some(info) =
-            exposures.edition(point.what.edition).filter(|info| only.is_none_or(|only| info.zone == *only))
-        else {
-            continue;
-        };
-        counted.insert(id, ());
-        let new = || TopZone { zone: info.zone.clone(), count: 0, absent: 0 };
-        let zone = zones.entry(&info.zone).or_insert_with(new);
-        zone.count += point.count;
-        zone.absent += if is_absent(point) { point.count } else { 0 };
-        let (rule, rtype) = match point.what.question {
-            Some((decided, rtype)) => (Some((decided.name, decided.rule)), rtype.0),
-            None => (None, 0),
-        };
-        let question = questions.entry((&info.zone, rule, rtype)).or_insert((0, point.last));
-        *question = (question.0 + point.count, question.1.max(point.last));
+/// What is asked, by zone and by question.
+#[derive(Default)]
+struct Asking {
+    zones: BTreeMap<Name, TopZone>,
+    questions: BTreeMap<Asked, (u64, Timestamp)>,
+    /// What counts.
+    points: HashSet<PointId>,
+}
+
+impl Asking {
+    fn of(exposures: &Exposures, only: Option<&Name>) -> Asking {
+        let mut asking = Asking::default();
+        for (id, point) in exposures.points().iter() {
+            let info = exposures.edition(point.what.edition);
+            let Some(info) = info.filter(|info| only.is_none_or(|only| info.zone == *only)) else { continue };
+            asking.points.insert(id);
+            let new = || TopZone { zone: info.zone.clone(), count: 0, absent: 0 };
+            let zone = asking.zones.entry(info.zone.clone()).or_insert_with(new);
+            zone.count += point.count;
+            zone.absent += if is_absent(point) { point.count } else { 0 };
+            let (rule, rtype) = match point.what.question {
+                Some((decided, rtype)) => (Some((decided.name, decided.rule)), rtype.0),
+                None => (None, 0),
+            };
+            let question = asking.questions.entry((info.zone.clone(), rule, rtype)).or_insert((0, point.last));
+            *question = (question.0 + point.count, question.1.max(point.last));
+        }
+        asking
     }
-    let mut networks: BTreeMap<(NotedNetwork, _), (u64, Timestamp, bool)> = BTreeMap::new();
-    for told in exposures.networks().iter().filter(|told| counted.contains_key(&told.point)) {
-        let network = networks.entry((told.network, told.level)).or_insert((0, told.last, false));
-        *network = (network.0 + told.count.value(), network.1.max(told.last), network.2 | told.proven);
-    }
+}
+
+/// Those who asked most for what counts: of each part as many as are wanted, since a network is in one part only.
+fn top_networks(known: &impl Known, counted: &HashSet<PointId>, limit: usize) -> Vec<TopNetwork> {
+    let mut most: Vec<TopNetwork> = Vec::new();
+    known.each_part(|_, part| {
+        let mut networks: HashMap<(NotedNetwork, Level), (u64, Timestamp, bool)> = HashMap::new();
+        for told in part.filter(|told| counted.contains(&told.point)) {
+            let network = networks.entry((told.network, told.level)).or_insert((0, told.last, false));
+            *network = (network.0 + told.count.value(), network.1.max(told.last), network.2 | told.proven);
+        }
+        most.extend(networks.into_iter().filter_map(|((network, level), (count, last, proven))| {
+            Some(TopNetwork { network: network.network(level)?, count, last, proven })
+        }));
+        most.sort_by_key(|row| (std::cmp::Reverse(row.count), row.network));
+        most.truncate(limit);
+    });
+    most
+}
+
+fn top(known: &impl Known, serving: &Serving, only: Option<&Name>, limit: usize) -> TopReport {
+    let (asking, mut report) = known.look(|exposures| {
+        let report = TopReport {
+            window_seconds: exposures.window(driver::now()).as_secs(),
+            coarse: exposures.networks().coarsened(),
+            octets: exposures.octets(),
+            ..TopReport::default()
+        };
+        (Asking::of(exposures, only), report)
+    });
+    report.networks = top_networks(known, &asking.points, limit);
     let (absent, present): (Vec<_>, Vec<_>) =
-        questions.into_iter().partition(|((_, rule, _), _)| matches!(rule, Some((_, Rule::Absent))));
-    let named = |rows: Vec<(Asked<'_>, (u64, Timestamp))>| {
+        asking.questions.into_iter().partition(|((_, rule, _), _)| matches!(rule, Some((_, Rule::Absent))));
+    let named = |rows: Vec<(Asked, (u64, Timestamp))>| {
         let rows = first(rows, limit, |(_, (count, _))| *count);
         let rows = rows.into_iter().map(|((zone, rule, rtype), (count, last))| {
             let zone = serving.zone(zone.as_ref());
@@ -204,20 +268,9 @@ fn top(exposures: &Exposures, serving: &Serving, only: Option<&Name>, limit: usi
         });
         rows.collect::<Vec<TopQuestion>>()
     };
-    let networks = first(networks.into_iter().collect(), limit, |(_, (count, ..))| *count).into_iter();
-    let networks = networks.filter_map(|((network, level), (count, last, proven))| {
-        Some(TopNetwork { network: network.network(level)?, count, last, proven })
-    });
-    TopReport {
-        window_seconds: exposures.window(driver::now()).as_secs(),
-        zones: first(zones.into_values().collect(), limit, |zone| zone.count),
-        questions: named(present),
-        absent: named(absent),
-        networks: networks.collect(),
-        coarse: exposures.networks().coarsened(),
-        octets: exposures.octets(),
-        retention_seconds: 0,
-    }
+    (report.questions, report.absent) = (named(present), named(absent));
+    report.zones = first(asking.zones.into_values().collect(), limit, |zone| zone.count);
+    report
 }
 
 fn is_absent(point: &Point) -> bool {

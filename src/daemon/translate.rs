@@ -126,6 +126,7 @@ pub(super) fn finding(found: &gate::Finding, overrides: &[Override]) -> Finding 
         remedy: found.remedy.clone(),
         digest: found.digest(),
         items: found.items.clone(),
+        asked: Vec::new(),
         overridden: found.verdict.stops() && overrides.iter().any(|word| word.covers(found)),
         overridable: !id::FIRM.contains(&found.gate),
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::{Demand, Holder, Step, Told};
 use crate::exposure::bound::{SKEW, changed_ttl};
+use crate::exposure::known::Known;
 use crate::exposure::networks::Told as Noted;
 use crate::exposure::note::{Level, NotedNetwork};
 use crate::exposure::points::{Point, PointId};
@@ -88,6 +89,10 @@ pub struct Holders {
     pub suspects: Vec<Suspect>,
     /// Until when an old answer may be held that was told up to now; none if nobody was told one.
     pub until: Option<Timestamp>,
+    /// The same for each region that was told anything, and how much it counts.
+    pub regions: BTreeMap<RegionId, OfRegion>,
+    /// Over how long it was counted how often is asked.
+    pub window: Duration,
     /// Whether all is known that may still be held.
     pub is_whole: bool,
 }
@@ -99,6 +104,21 @@ pub struct Weight {
     pub all: f64,
     /// Those that may hold an old answer, if they obey TTLs.
     pub held: f64,
+}
+
+impl Weight {
+    fn add(&mut self, all: f64, held: f64) {
+        (self.all, self.held) = (self.all + all, self.held + held);
+    }
+}
+
+/// What a region's holders come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OfRegion {
+    /// How much they count.
+    pub weight: Weight,
+    /// Until when an old answer may be held there that was told up to now; none if nobody was told one.
+    pub until: Option<Timestamp>,
 }
 
 /// A network that asked steadily, and did not come back when what it was told had run out. Suspicious, not guilty: its users
@@ -146,11 +166,14 @@ struct Asked {
 
 impl Holders {
     /// Those of a scope, by what is known at `now`.
-    pub fn of(exposures: &Exposures, scope: &Scope<'_>, now: Timestamp) -> Holders {
+    pub fn of(known: &impl Known, scope: &Scope<'_>, now: Timestamp) -> Holders {
         let mut found = Holders::default();
-        let facts = found.facts(exposures, scope);
-        let (entries, rest) = found.heaviest(exposures, &facts, now);
-        let window = exposures.window(now).as_secs_f64().max(1.0);
+        let (facts, blind_until) = known.look(|exposures| {
+            found.window = exposures.window(now);
+            (found.facts(exposures, scope), exposures.blind_until())
+        });
+        let (entries, rest) = found.heaviest(known, &facts, now);
+        let window = found.window.as_secs_f64().max(1.0);
         let mut asked: BTreeMap<Key, (Asked, &Fact)> = BTreeMap::new();
         for (noted, fact) in &entries {
             let (decided, rtype) = fact.question;
@@ -158,7 +181,7 @@ impl Holders {
             asked.entry(key).or_insert_with(|| (Asked::default(), fact)).0.take(noted, fact);
         }
         let longest = facts.values().map(|fact| fact.ttl).max().unwrap_or_default();
-        found.is_whole = exposures.blind_until().after(longest.duration()).after(SKEW) <= now;
+        found.is_whole = blind_until.after(longest.duration()).after(SKEW) <= now;
         let mut each = Vec::new();
         for ((network, level, _), (asked, fact)) in &asked {
             let moves = moves(scope, fact, *network, *level);
@@ -168,9 +191,9 @@ impl Holders {
                 None => Told::Unknown,
             };
             let kind = if fact.question.0.rule == Rule::Absent { Kind::Negative } else { Kind::Positive };
-            let weight = found.weights.entry(fact.question.1).or_default();
-            weight.all += asked.weight;
-            weight.held += if asked.is_held(now) { asked.weight } else { 0.0 };
+            let held = if asked.is_held(now) { asked.weight } else { 0.0 };
+            found.weights.entry(fact.question.1).or_default().add(asked.weight, held);
+            found.regions.entry(fact.region).or_default().weight.add(asked.weight, held);
             if rest.is_empty() && moves.is_some_and(|at| asked.is_suspect(at, window, now)) {
                 found.suspects.extend(asked.suspect(*network, *level, fact, window));
             }
@@ -190,8 +213,7 @@ impl Holders {
         found.suspects.truncate(MOST_SUSPECTS);
         for (family, (weight, ttl)) in rest {
             found.summed += weight.all;
-            let known = found.weights.entry(family).or_default();
-            (known.all, known.held) = (known.all + weight.all, known.held + weight.held);
+            found.weights.entry(family).or_default().add(weight.all, weight.held);
             each.push(unknown(family, weight.all, ttl).lowered(scope.low));
         }
         found.holders = found.together(each, now);
@@ -221,8 +243,11 @@ impl Holders {
             };
             let Some(ttl) = ttl.map(|ttl| ttl.min(point.ttl)) else { continue };
             let is_old = !turn.new.contains(&info.site);
-            let until = point.last.after(ttl.duration()).after(SKEW);
-            self.until = self.until.max(Some(until).filter(|_| is_old));
+            if is_old {
+                let until = Some(point.last.after(ttl.duration()).after(SKEW));
+                let region = self.regions.entry(point.what.region).or_default();
+                (self.until, region.until) = (self.until.max(until), region.until.max(until));
+            }
             facts.insert(id, Fact { question, region: point.what.region, ttl, is_old });
         }
         facts
@@ -231,23 +256,37 @@ impl Holders {
     /// The heaviest entries, and what is left of each type: its weight and greatest TTL.
     fn heaviest<'f>(
         &mut self,
-        exposures: &Exposures,
+        known: &impl Known,
         facts: &'f BTreeMap<PointId, Fact>,
         now: Timestamp,
     ) -> (Vec<(Noted, &'f Fact)>, Rest) {
         let (mut kept, mut rest) = (Vec::new(), Rest::new());
-        for noted in exposures.networks().iter() {
-            let Some(fact) = facts.get(&noted.point) else { continue };
-            kept.push((noted, fact));
-            self.entries += 1;
-            if kept.len() >= 2 * MOST_ENTRIES {
-                sum_up(&mut kept, &mut rest, now);
+        known.each_part(|_, part| {
+            for (noted, fact) in part.filter_map(|noted| Some((noted, facts.get(&noted.point)?))) {
+                kept.push((noted, fact));
+                self.entries += 1;
+                if kept.len() >= 2 * MOST_ENTRIES {
+                    self.sum_up(&mut kept, &mut rest, now);
+                }
             }
-        }
+        });
         if kept.len() > MOST_ENTRIES {
-            sum_up(&mut kept, &mut rest, now);
+            self.sum_up(&mut kept, &mut rest, now);
         }
         (kept, rest)
+    }
+
+    /// Leaves the heaviest entries, and adds the others to what is left.
+    fn sum_up(&mut self, kept: &mut Vec<(Noted, &Fact)>, rest: &mut Rest, now: Timestamp) {
+        kept.select_nth_unstable_by_key(MOST_ENTRIES, |(noted, _)| Reverse(noted.count.value()));
+        for (noted, fact) in kept.drain(MOST_ENTRIES..) {
+            let (weight, ttl) = rest.entry(fact.question.1).or_default();
+            let count = noted.count.value() as f64;
+            let held = if fact.is_old && noted.last.after(fact.ttl.duration()) > now { count } else { 0.0 };
+            weight.add(count, held);
+            self.regions.entry(fact.region).or_default().weight.add(count, held);
+            *ttl = (*ttl).max(fact.ttl);
+        }
     }
 
     /// Holders that are nearly alike, as one: the less alike the more of them there are.
@@ -311,18 +350,6 @@ fn moves(scope: &Scope<'_>, fact: &Fact, network: NotedNetwork, level: Level) ->
 fn unknown(family: RrType, weight: f64, ttl: Ttl) -> Holder {
     let (demand, told, kind) = (Demand::Unknown, Told::Unknown, Kind::Positive);
     Holder { family, weight, demand, told, ttl, kind, profile: None, moves: None }
-}
-
-/// Leaves the heaviest entries, and adds the others to what is left.
-fn sum_up(kept: &mut Vec<(Noted, &Fact)>, rest: &mut Rest, now: Timestamp) {
-    kept.select_nth_unstable_by_key(MOST_ENTRIES, |(noted, _)| Reverse(noted.count.value()));
-    for (noted, fact) in kept.drain(MOST_ENTRIES..) {
-        let (weight, ttl) = rest.entry(fact.question.1).or_default();
-        let count = noted.count.value() as f64;
-        weight.all += count;
-        weight.held += if fact.is_old && noted.last.after(fact.ttl.duration()) > now { count } else { 0.0 };
-        *ttl = (*ttl).max(fact.ttl);
-    }
 }
 
 /// Holders by what they have in common when times and rates are rounded: a holder for each. What is rounded makes it hold longer.
@@ -512,6 +539,8 @@ mod tests {
         assert_eq!(everything.entries, 4);
         assert_eq!(everything.weights[&RrType::A], Weight { all: 5.0, held: 4.0 });
         assert_eq!(everything.until, Some(at(8055).after(SKEW)));
+        let of_default = everything.regions[&RegionId::default()];
+        assert_eq!((of_default.until, of_default.weight), (everything.until, everything.weights[&RrType::A]));
         assert!(everything.is_whole && everything.suspects.is_empty() && everything.summed == 0.0);
         let negative = everything.holders.iter().filter(|holder| holder.kind == Kind::Negative);
         assert_eq!(negative.map(|holder| holder.weight).sum::<f64>(), 1.0);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::name_servers::{NameServers, ask_serials};
 use super::{Driver, DriverError, STREAM, now};
 use crate::digest::Digest;
-use crate::exposure::bound::{Bound, Change};
+use crate::exposure::bound::{Bound, Change, Holding};
+use crate::exposure::known::Known;
 use crate::exposure::{Exposures, Limits};
 use crate::failover::event::Event;
 use crate::failover::ledger::Held;
@@ -239,7 +240,7 @@ impl Driver {
     /// How much of what some regions asked of late was asked by those who may hold an answer now; none if it is not known.
     pub(super) fn held_share<'a>(&self, origin: &Name, regions: impl Iterator<Item = &'a RegionName>) -> Option<Share> {
         let regions = regions.filter_map(|region| self.serving.regions.named(region.as_str())).collect();
-        self.folding.as_ref()?.look(|exposures| exposures.holding(origin, &regions, now())).share()
+        Holding::of(&**self.folding.as_ref()?, origin, &regions, now()).share()
     }
 
     /// The greatest TTL that an answer of a zone may have been given with that is still held.

@@ -10,7 +10,7 @@ use crate::drain::holders::{Holders, Scope, Turn};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
-use crate::failover::names::RegionName;
+use crate::failover::names::{RegionName, SiteName};
 use crate::failover::plan::Kind;
 use crate::failover::policy::Policy;
 use crate::failover::state::State;
@@ -18,7 +18,7 @@ use crate::name::Name;
 use crate::profile::Population;
 use crate::serving::regions::RegionId;
 use crate::share::Share;
-use crate::snapshot::capped::{Capped, End};
+use crate::snapshot::capped::Capped;
 use crate::time::{Timestamp, Ttl};
 
 /// How caches drain.
@@ -38,8 +38,6 @@ pub struct Drain {
     pub bound: Timestamp,
     /// What that rests on.
     pub basis: String,
-    /// Over how long it was counted how often is asked.
-    pub window: Duration,
     /// Whether other name servers tell something that is not noted here.
     pub others: bool,
 }
@@ -128,15 +126,11 @@ impl Driver {
         let at = now();
         let zone = self.serving.zone(draft.origin.as_ref())?;
         let is_planned = draft.kind == Kind::Switchover;
-        let sites = &zone.content.sites;
-        let end = |name: &str| {
-            let site = sites.iter().find(|site| site.name == name)?;
-            Some(End { zone: &site.zone, snapshot: &site.snapshot })
-        };
+        let site = |name: &SiteName| zone.content.site_named(name.as_str());
         let mut capped = Capped::default();
         for from in draft.regions.values() {
-            if let (Some(from), Some(to)) = (end(from.as_str()), end(draft.to.as_str())) {
-                capped.lower_between([from, to], policy.low_ttl);
+            if let Some((from, to)) = site(from).zip(site(&draft.to)) {
+                zone.lower_between(&mut capped, from, to, policy.low_ttl);
             }
         }
         let salt = draft.digest.as_bytes().iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet));
@@ -170,7 +164,7 @@ impl Driver {
         let Question { moves, turns, steps, only, capped, low, decided } = question;
         let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low };
         let folding = self.folding.as_ref()?;
-        let (holders, window) = folding.look(|exposures| (Holders::of(exposures, &scope, at), exposures.window(at)));
+        let holders = Holders::of(&**folding, &scope, at);
         let last = steps.last().map_or(at, |step| step.at);
         let longest = holders.holders.iter().map(|holder| holder.ttl).max().unwrap_or_default();
         let (bound, basis) = decided.unwrap_or_else(|| match holders.until {
@@ -195,7 +189,7 @@ impl Driver {
             let servers = NameServers::of(spec, &zone.content.sites[0]);
             !servers.elsewhere.is_empty() || servers.addresses.iter().any(|address| !self.own.contains(address))
         });
-        Some(Drain { at, moves, steps, forecast, holders, bound, basis, window, others })
+        Some(Drain { at, moves, steps, forecast, bound, basis, others, holders })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::digest::Digest;
 use crate::door::{Candidate, Idle, Override, Proposal, stops};
 use crate::evidence::Verdict;
 use crate::exposure::weights::WeighedStep;
+use crate::exposure::weights::Weights;
 use crate::failover::actor::Actor;
 use crate::failover::effect::Ended;
 use crate::failover::event::{Event, Judgement, Target};
@@ -278,7 +279,7 @@ impl Driver {
         let regions = draft.regions.keys().filter_map(|region| self.serving.regions.named(region.as_str())).collect();
         let units = &self.serving.units;
         let known = self.folding.as_ref();
-        let weights = known.and_then(|folding| folding.look(|known| known.weights(&draft.origin, &regions, units)));
+        let weights = known.and_then(|folding| Weights::of(&**folding, &draft.origin, &regions, units));
         weights.map_or_else(Vec::new, |weights| weights.steps(wanted, units, salt(draft.digest)))
     }
 

@@ -1,6 +1,6 @@
 //! What a failover would have to find out is found out before: in the background, whenever what is served has changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -181,6 +181,9 @@ impl Shared {
             let origin = &zone.content.origin;
             let mut learnt = Memo::default();
             for routing in moves(serving, zone) {
+                for (from, to) in pairs(&zone.routing, &routing) {
+                    zone.look_ahead(from, to);
+                }
                 let known = self.memos().get(origin).cloned().unwrap_or_default();
                 let candidate = candidate(serving, zone, routing).remembering(known);
                 for errand in candidate.errands() {
@@ -212,6 +215,12 @@ fn moves(serving: &Serving, zone: &ZoneServing) -> Vec<Routing> {
         })
     });
     routings.filter(|routing| routing.sites != zone.routing.sites).collect()
+}
+
+/// From which sites to which a change of routing moves clients.
+fn pairs(before: &Routing, after: &Routing) -> BTreeSet<(SiteId, SiteId)> {
+    let pairs = before.sites.iter().zip(&after.sites).map(|(from, to)| (*from, *to));
+    pairs.filter(|(from, to)| from != to).collect()
 }
 
 fn candidate(serving: &Arc<Serving>, zone: &ZoneServing, routing: Routing) -> Candidate {

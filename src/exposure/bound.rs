@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fold::{EditionInfo, Exposures};
+use super::known::Known;
 use super::points::{Point, What};
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
@@ -125,22 +126,17 @@ impl Holding {
         let points = u128::from(self.held) * u128::from(Share::ALL.basis_points()) / u128::from(self.all.max(1));
         Share::new(points as u16).filter(|_| self.all > 0)
     }
-}
 
-impl Exposures {
     /// How much of what was asked of a zone's regions of late was asked by those who may hold an answer now.
-    pub fn holding(&self, zone: &Name, regions: &BTreeSet<RegionId>, now: Timestamp) -> Holding {
+    pub fn of(known: &impl Known, zone: &Name, regions: &BTreeSet<RegionId>, now: Timestamp) -> Holding {
         let mut holding = Holding::default();
-        for told in self.networks().iter() {
-            let Some(point) = self.points().get(told.point) else { continue };
-            let of_zone = self.edition(point.what.edition).is_some_and(|info| info.zone == *zone);
-            if !of_zone || !regions.contains(&point.what.region) {
-                continue;
+        known.each_part(|exposures, part| {
+            for (told, point) in exposures.of_regions(part, zone, regions) {
+                let count = told.count.value();
+                holding.all += count;
+                holding.held += if told.last.after(point.ttl.duration()) > now { count } else { 0 };
             }
-            let count = told.count.value();
-            holding.all += count;
-            holding.held += if told.last.after(point.ttl.duration()) > now { count } else { 0 };
-        }
+        });
         holding
     }
 }
@@ -163,13 +159,9 @@ impl Change<'_> {
 
     /// None: it is not certain.
     fn is_the_same(&self, info: &EditionInfo, point: &Point) -> Option<bool> {
-        let (what, zone) = (&point.what, self.zone);
-        let (capped, snapshot) = (zone.capped()?, info.snapshot.upgrade()?);
-        let (decided, rtype) = what.question.filter(|(by, _)| matches!(by.rule, Rule::Exact | Rule::Wildcard))?;
-        let same = |site: &SiteContent| Arc::ptr_eq(&site.snapshot, &snapshot);
-        let site = SiteId(u16::try_from(zone.content.sites.iter().position(same)?).ok()?);
-        let mut sought = Sought::new(self.serving.key, NameRef::trusted(snapshot.node_named(decided.name)?.name()));
-        let is_common = zone.common_site(&sought, rtype).is_some();
+        let (what, zone, capped) = (&point.what, self.zone, self.zone.capped()?);
+        let told = Answer::told(self.serving, zone, info, point)?;
+        let is_common = zone.common_site(&told.sought, told.rtype).is_some();
         if is_common && zone.edition(zone.routing.apex_site()) == what.edition {
             return Some(true);
         }
@@ -179,16 +171,14 @@ impl Change<'_> {
         // Of two sites between which nothing is lowered it is not known what differs.
         let routing = &zone.routing;
         let compared = |other: SiteId| {
-            let pair = (site.min(other), site.max(other));
-            site == other || zone.lowered().iter().any(|(one, other, _)| (*one, *other) == pair)
+            let pair = (told.site.min(other), told.site.max(other));
+            told.site == other || zone.lowered().iter().any(|(one, other, _)| (*one, *other) == pair)
         };
         let in_force = routing.sides(what.region).map(|side| routing.site_at(what.region, side));
         if is_common || !in_force.into_iter().all(compared) {
             return None;
         }
-        let mut touched = Touched { capped, changes: false, ttl: Ttl::ZERO };
-        self.serving.view_of_site(zone, site).resolve(&mut sought, rtype, AnyPolicy::All, &mut touched);
-        Some(!touched.changes)
+        Some(!told.touched(self.serving, zone, capped).changes)
     }
 }
 
@@ -201,22 +191,38 @@ pub(crate) fn changed_ttl(
     info: &EditionInfo,
     point: &Point,
 ) -> Option<Ttl> {
-    let everything = Some(point.ttl);
-    let Some(snapshot) = info.snapshot.upgrade() else { return everything };
-    let certain = |(by, _): &(Decided, RrType)| matches!(by.rule, Rule::Exact | Rule::Wildcard);
-    let Some((decided, rtype)) = point.what.question.filter(certain) else {
-        return everything;
-    };
-    let same = |site: &SiteContent| Arc::ptr_eq(&site.snapshot, &snapshot);
-    let Some(site) = zone.content.sites.iter().position(same).map(|at| SiteId(at as u16)) else {
-        return everything;
-    };
-    let Some(node) = snapshot.node_named(decided.name) else { return everything };
-    let mut sought = Sought::new(serving.key, NameRef::trusted(node.name()));
-    let mut touched = Touched { capped, changes: false, ttl: Ttl::ZERO };
-    serving.view_of_site(zone, site).resolve(&mut sought, rtype, AnyPolicy::All, &mut touched);
+    let Some(told) = Answer::told(serving, zone, info, point) else { return Some(point.ttl) };
+    let touched = told.touched(serving, zone, capped);
     // What an earlier edition told with a low TTL was told with no more.
     touched.changes.then(|| touched.ttl.min(point.ttl))
+}
+
+/// An answer that was told, and that a site which is served gives still.
+struct Answer {
+    site: SiteId,
+    sought: Sought,
+    rtype: RrType,
+}
+
+impl Answer {
+    /// What was told of a point; none if it is not certain what that was.
+    fn told(serving: &Serving, zone: &ZoneServing, info: &EditionInfo, point: &Point) -> Option<Answer> {
+        let snapshot = info.snapshot.upgrade()?;
+        let certain = |(by, _): &(Decided, RrType)| matches!(by.rule, Rule::Exact | Rule::Wildcard);
+        let (decided, rtype) = point.what.question.filter(certain)?;
+        let same = |site: &SiteContent| Arc::ptr_eq(&site.snapshot, &snapshot);
+        let site = SiteId(u16::try_from(zone.content.sites.iter().position(same)?).ok()?);
+        let sought = Sought::new(serving.key, NameRef::trusted(snapshot.node_named(decided.name)?.name()));
+        Some(Answer { site, sought, rtype })
+    }
+
+    /// What of it is among RRsets that a move changes.
+    fn touched<'c>(mut self, serving: &Serving, zone: &ZoneServing, capped: &'c Capped) -> Touched<'c> {
+        let mut touched = Touched { capped, changes: false, ttl: Ttl::ZERO };
+        let view = serving.view_of_site(zone, self.site);
+        view.resolve(&mut self.sought, self.rtype, AnyPolicy::All, &mut touched);
+        touched
+    }
 }
 
 /// Looks for RRsets that a move changes in an answer that is not written.

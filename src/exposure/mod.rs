@@ -8,6 +8,7 @@
 pub mod bound;
 pub mod count;
 pub mod kept;
+pub mod known;
 pub mod networks;
 pub mod note;
 pub mod points;

@@ -115,6 +115,13 @@ impl Networks {
         self.parts.iter().flat_map(Part::iter)
     }
 
+    /// What a network was told, or the wider one that it is counted with.
+    pub fn of(&self, network: NotedNetwork) -> impl Iterator<Item = Told> {
+        let number = self.part_of(network);
+        let network = network.at_level(self.parts[number].level);
+        self.part(number).filter(move |told| told.network == network)
+    }
+
     /// What is in one part.
     pub(super) fn part(&self, number: usize) -> impl Iterator<Item = Told> {
         self.parts[number].iter()
@@ -166,8 +173,13 @@ impl Networks {
 
     /// Where a network that was told a point may stand.
     pub(super) fn place(&self, network: NotedNetwork, point: PointId) -> (usize, u64) {
-        let part = (mixed(network.at_level(Level::COARSEST).bits(), self.seed) >> 56) as usize % PARTS;
+        let part = self.part_of(network);
         (part, self.hash(network.at_level(self.parts[part].level), point))
+    }
+
+    /// The part that a network is in, however coarse it is counted.
+    fn part_of(&self, network: NotedNetwork) -> usize {
+        (mixed(network.at_level(Level::COARSEST).bits(), self.seed) >> 56) as usize % PARTS
     }
 
     fn hash(&self, network: NotedNetwork, point: PointId) -> u64 {
@@ -248,7 +260,7 @@ impl Networks {
     }
 
     /// How many parts there are to [sweep](Networks::sweep).
-    pub(super) const fn parts() -> usize {
+    pub const fn parts() -> usize {
         PARTS
     }
 

@@ -58,7 +58,7 @@ impl NotedNetwork {
 }
 
 /// How coarse networks are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Level(u8);
 
 /// How many bits of IPv4 and IPv6 networks are kept at each level.

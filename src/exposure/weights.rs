@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::fold::Exposures;
+use super::known::Known;
 use crate::name::Name;
 use crate::net::ClientNet;
 use crate::serving::regions::RegionId;
@@ -36,23 +36,19 @@ pub struct WeighedStep {
     pub great: Vec<(String, Share)>,
 }
 
-impl Exposures {
+impl<'u> Weights<'u> {
     /// What the units of a zone's regions asked for of late; none if too little is known.
-    pub fn weights<'u>(&self, zone: &Name, regions: &BTreeSet<RegionId>, units: &'u Units) -> Option<Weights<'u>> {
+    pub fn of(known: &impl Known, zone: &Name, regions: &BTreeSet<RegionId>, units: &'u Units) -> Option<Weights<'u>> {
         let mut weights = Weights::default();
-        for told in self.networks().iter() {
-            let Some(point) = self.points().get(told.point) else { continue };
-            let of_zone = self.edition(point.what.edition).is_some_and(|info| info.zone == *zone);
-            let Some(network) = told.network.network(told.level).filter(|_| of_zone) else { continue };
-            if regions.contains(&point.what.region) {
-                weights.add(units, ClientNet(network), told.count.value());
+        known.each_part(|exposures, part| {
+            for (told, _) in exposures.of_regions(part, zone, regions) {
+                let network = told.network.network(told.level);
+                network.into_iter().for_each(|network| weights.add(units, ClientNet(network), told.count.value()));
             }
-        }
+        });
         (weights.total >= ENOUGH).then_some(weights)
     }
-}
 
-impl<'u> Weights<'u> {
     /// Counts what a client asked for with its unit.
     pub fn add(&mut self, units: &'u Units, client: ClientNet, count: u64) {
         let unit = self.units.entry(units.unit_of(client)).or_insert((client, 0));

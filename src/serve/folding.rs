@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use super::noted::{Noting, RING};
 use crate::exposure::Exposures;
+use crate::exposure::known::Known;
+use crate::exposure::networks::{Networks, Told};
 use crate::exposure::note::Note;
 use crate::serving::Serving;
 use crate::serving::told::Edition;
@@ -24,12 +26,12 @@ const SWEEP: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Folding {
     noting: Arc<Noting>,
-    known: Mutex<Known>,
+    kept: Mutex<Kept>,
     stop: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Known {
+struct Kept {
     exposures: Exposures,
     /// What is answered from now, by edition.
     in_force: Vec<Edition>,
@@ -39,8 +41,8 @@ struct Known {
 impl Folding {
     /// Starts the thread, which ends when nobody else holds this any more.
     pub fn start(exposures: Exposures) -> std::io::Result<Arc<Folding>> {
-        let known = Mutex::new(Known { exposures, in_force: Vec::new(), notes: Vec::new() });
-        let folding = Arc::new(Folding { noting: Arc::default(), known, stop: AtomicBool::new(false) });
+        let kept = Mutex::new(Kept { exposures, in_force: Vec::new(), notes: Vec::new() });
+        let folding = Arc::new(Folding { noting: Arc::default(), kept, stop: AtomicBool::new(false) });
         let weak = Arc::downgrade(&folding);
         thread::Builder::new().name("fold".into()).spawn(move || {
             let (mut wait, mut swept) = (WAIT.0, super::now());
@@ -69,23 +71,11 @@ impl Folding {
 
     /// What is served from now on; to be told before anybody is answered from it.
     pub fn published(&self, serving: &Serving) {
-        let mut known = self.lock();
-        known.exposures.published(serving, super::now());
+        let mut kept = self.lock();
+        kept.exposures.published(serving, super::now());
         let zones = serving.zones().iter();
-        known.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
-        known.in_force.sort_unstable();
-    }
-
-    /// Looks at what is known, everything included that was noted by now.
-    pub fn look<T>(&self, look: impl FnOnce(&Exposures) -> T) -> T {
-        let mut known = self.lock();
-        // As often as takes in all that was there when it began; more may come all the time.
-        for _ in 0..=RING / AT_ONCE {
-            if known.fold(&self.noting) == 0 {
-                break;
-            }
-        }
-        look(&known.exposures)
+        kept.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
+        kept.in_force.sort_unstable();
     }
 
     /// Changes what is known: what is restored after a start.
@@ -95,20 +85,43 @@ impl Folding {
 
     /// Folds what was noted; how much that was.
     fn turn(&self, sweep: Option<Timestamp>) -> usize {
-        let mut known = self.lock();
-        let Known { exposures, in_force, .. } = &mut *known;
+        let mut kept = self.lock();
+        let Kept { exposures, in_force, .. } = &mut *kept;
         if let Some(now) = sweep {
             exposures.sweep(now, |edition| in_force.binary_search(&edition).is_ok());
         }
-        known.fold(&self.noting)
+        kept.fold(&self.noting)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl Known for Folding {
+    /// Looks at what is known, everything included that was noted by now.
+    fn look<T>(&self, look: impl FnOnce(&Exposures) -> T) -> T {
+        let mut kept = self.lock();
+        // As often as takes in all that was there when it began; more may come all the time.
+        for _ in 0..=RING / AT_ONCE {
+            if kept.fold(&self.noting) == 0 {
+                break;
+            }
+        }
+        look(&kept.exposures)
+    }
+
+    fn each_part(&self, mut look: impl FnMut(&Exposures, &mut dyn Iterator<Item = Told>)) {
+        for number in 0..Networks::parts() {
+            let mut kept = self.lock();
+            // Who takes the lock so often has to do the work of the thread that hardly gets it.
+            kept.fold(&self.noting);
+            kept.exposures.look_at_part(number, &mut look);
+        }
+    }
+}
+
+impl Kept {
     /// Takes in what was noted, or the first part of it; how much that was.
     fn fold(&mut self, noting: &Noting) -> usize {
         // Before the notes are taken: what had no room came before those that have.

@@ -159,7 +159,6 @@ impl Batch {
         })
     }
 
-    /// How many datagrams the kernel says it dropped at this socket's full queue, since the socket was made (modulo
     /// Sends the answers, each from the address that was asked. One that the kernel refuses twice is left out, and the
     /// others are sent all the same; a full send buffer is waited for once, for a few milliseconds.
     pub fn send(&mut self, socket: BorrowedFd<'_>) -> Sent {

@@ -49,7 +49,7 @@ impl<'s> Ahead<'s> {
         let named = sought.set(self.serving.key, packet.get(HEADER..).unwrap_or_default());
         let walk = self.walks.get_mut(self.count)?;
         self.count += 1;
-        let number = if named { self.serving.directory.find_index(&self.serving.zones, sought, 0) } else { None };
+        let number = if named { self.serving.directory.find_index(sought, 0) } else { None };
         *walk = number.map(|number| {
             let zone = &self.serving.zones[number];
             let snapshot = zone.snapshot(self.serving.view(ClientNet::from_source(source)).site(zone));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::name::{Name, NameRef};
 use crate::rename::Overlays;
 use crate::snapshot::Snapshot;
+use crate::snapshot::capped::End;
 use crate::time::Ttl;
 use crate::zone::rrsets::Zone;
 use crate::zone::signatures::Signatures;
@@ -50,6 +51,11 @@ impl fmt::Debug for SiteContent {
 }
 
 impl SiteContent {
+    /// The same as an end of a move.
+    pub fn end(&self) -> End<'_> {
+        End { zone: &self.zone, snapshot: &self.snapshot }
+    }
+
     /// Whether both answer every question alike.
     pub fn answers_like(&self, other: &SiteContent) -> bool {
         self.snapshot.shape() == other.snapshot.shape() && self.zone.same_as(&other.zone)

@@ -13,7 +13,7 @@ use super::tsig::{NOTAUTH, Tsig};
 use crate::net::{ClientNet, Network};
 use crate::rr::{Class, RrType};
 use crate::snapshot::answer::Rcode;
-use crate::snapshot::emit::{HEADER, Writer};
+use crate::snapshot::emit::{HEADER, Proofs, Writer};
 use crate::snapshot::sought::Sought;
 use crate::time::Timestamp;
 
@@ -106,7 +106,7 @@ impl Serving {
     /// The number of the zone that the name is in which a packet asks for, if any.
     pub fn zone_asked_for(&self, packet: &[u8]) -> Option<usize> {
         let sought = Sought::read(self.key, packet.get(HEADER..)?)?;
-        self.directory.find_index(&self.zones, &sought, 0)
+        self.directory.find_index(&sought, 0)
     }
 
     /// The same as [`Serving::respond_telling`] where `sought` was [set](Sought::set) to the packet's octets behind the header already.
@@ -213,7 +213,8 @@ impl<'q> Reply<'q> {
         let stale = serving.notes.is_stale(question.name).then_some(ExtendedError::STALE);
         let room = self.opt.map_or(0, |opt| opt.room(stale));
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
-        let mut writer = Writer::new(out, question.end, self.limit - room, dnssec);
+        let mut proofs = dnssec.then(Proofs::default);
+        let mut writer = Writer::new(out, question.end, self.limit - room, proofs.as_mut());
         let named = self.opt.and_then(|opt| opt.client());
         let client = named.unwrap_or(ClientNet::from_source(self.asker.source));
         let view = serving.view(client);

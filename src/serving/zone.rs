@@ -1,6 +1,6 @@
 //! A zone as it is answered: its content, which of it each client gets, and what is told otherwise while it moves.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::content::{Content, SiteContent, SiteId};
 use super::routing::Routing;
@@ -10,7 +10,7 @@ use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::snapshot::Snapshot;
 use crate::snapshot::answer::Scope;
-use crate::snapshot::capped::{Capped, End};
+use crate::snapshot::capped::{Capped, Unlike};
 use crate::snapshot::sought::Sought;
 use crate::time::Ttl;
 use crate::zone::rdata;
@@ -29,6 +29,7 @@ pub struct ZoneServing {
     /// What is told of its apex and its name servers, where clients are answered from several sites.
     apex: Option<Apex>,
     lowered: Option<Arc<Lowered>>,
+    pairs: Arc<Pairs>,
     /// By [`SiteId`]; of a zone that was never served, none.
     editions: Vec<Edition>,
 }
@@ -52,6 +53,12 @@ struct Lowered {
     capped: Capped,
 }
 
+/// How each two sites of a content differ, once somebody has asked: by the lesser number, then by the greater one.
+#[derive(Debug)]
+struct Pairs(Box<[OnceLock<Row>]>);
+
+type Row = Box<[OnceLock<Arc<Unlike>>]>;
+
 impl ZoneServing {
     /// A zone with this content, routed so. What `last`, the same zone until now, had worked out is taken over where it
     /// still holds.
@@ -59,14 +66,16 @@ impl ZoneServing {
         let in_use = routing.sites_in_use();
         let apex = (in_use.len() > 1).then(|| Apex::of(&content, &routing, &in_use));
         let between = routing.lowered();
-        let known = last.filter(|last| Arc::ptr_eq(&last.content, &content)).and_then(|last| last.lowered.as_ref());
+        let last = last.filter(|last| Arc::ptr_eq(&last.content, &content));
+        let pairs = last.map_or_else(|| Arc::new(Pairs::of(&content)), |last| Arc::clone(&last.pairs));
+        let known = last.and_then(|last| last.lowered.as_ref());
         let apex_site = routing.apex_site();
         let lowered = match known.filter(|known| known.between == between && known.apex == apex_site) {
             _ if between.is_empty() => None,
             Some(known) => Some(Arc::clone(known)),
-            None => Some(Arc::new(Lowered::of(&content, between, apex_site))),
+            None => Some(Arc::new(Lowered::of(&content, &pairs, between, apex_site))),
         };
-        ZoneServing { content, routing, serial, in_use, apex, lowered, editions: Vec::new() }
+        ZoneServing { content, routing, serial, in_use, apex, lowered, pairs, editions: Vec::new() }
     }
 
     /// Numbers what is answered at each site: as before where that is the same.
@@ -171,6 +180,17 @@ impl ZoneServing {
         self.lowered.as_ref().map(|lowered| &lowered.capped)
     }
 
+    /// Lowers what clients may be told otherwise at the other of two sites. What that is, is found out once for a content,
+    /// however often it is moved between them.
+    pub fn lower_between(&self, capped: &mut Capped, one: SiteId, other: SiteId, ttl: Ttl) {
+        self.pairs.lower(&self.content, capped, [one, other], ttl);
+    }
+
+    /// Finds out what clients may be told otherwise at the other of two sites, before a move needs to know.
+    pub fn look_ahead(&self, one: SiteId, other: SiteId) {
+        self.pairs.unlike(&self.content, [one, other]);
+    }
+
     /// Between which sites RRsets that differ are told to be kept for less long than they say, and for how long at most.
     pub fn lowered(&self) -> &[(SiteId, SiteId, Ttl)] {
         self.lowered.as_ref().map_or(&[], |lowered| &lowered.between)
@@ -193,16 +213,30 @@ impl Apex {
     }
 }
 
+impl Pairs {
+    fn of(content: &Content) -> Pairs {
+        Pairs(content.sites.iter().map(|_| OnceLock::new()).collect())
+    }
+
+    fn unlike(&self, content: &Content, [one, other]: [SiteId; 2]) -> Arc<Unlike> {
+        let find = || Arc::new(Unlike::between([one, other].map(|site| content.site(site).end())));
+        let row = self.0.get(usize::from(one.min(other).0));
+        let row = row.map(|row| row.get_or_init(|| content.sites.iter().map(|_| OnceLock::new()).collect()));
+        let known = row.and_then(|row| row.get(usize::from(one.max(other).0)));
+        known.map_or_else(find, |known| Arc::clone(known.get_or_init(find)))
+    }
+
+    fn lower(&self, content: &Content, capped: &mut Capped, sites: [SiteId; 2], ttl: Ttl) {
+        capped.lower(self.unlike(content, sites), sites.map(|site| content.site(site).end()), ttl);
+    }
+}
+
 impl Lowered {
-    fn of(content: &Content, between: Vec<(SiteId, SiteId, Ttl)>, apex: SiteId) -> Lowered {
-        let end = |site: SiteId| -> End<'_> {
-            let SiteContent { zone, snapshot, .. } = content.site(site);
-            End { zone, snapshot }
-        };
+    fn of(content: &Content, pairs: &Pairs, between: Vec<(SiteId, SiteId, Ttl)>, apex: SiteId) -> Lowered {
         let mut capped = Capped::default();
         for &(one, other, ttl) in &between {
-            capped.lower_between([end(one), end(other)], ttl);
-            capped.lower_denials(end(apex), ttl);
+            pairs.lower(content, &mut capped, [one, other], ttl);
+            capped.lower_denials(content.site(apex).end(), ttl);
         }
         Lowered { apex, between, capped }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::HashSet;
 
 use super::Snapshot;
 use super::encode::LINKED;
@@ -26,35 +26,96 @@ pub struct End<'a> {
     pub snapshot: &'a Arc<Snapshot>,
 }
 
-/// RRsets whose TTLs are lowered for as long as this is in force.
+/// RRsets that a client may be told otherwise at the other end of a move.
 #[derive(Debug)]
-pub struct Capped {
+pub struct Unlike {
     /// By where in memory the RRset lies.
-    sets: HashMap<usize, Ttl>,
-    /// How many there may be. Beyond that the TTLs of all are lowered, which harms nobody.
+    places: HashSet<usize>,
+    /// How many there may be. Beyond that all RRsets count, which harms nobody.
     most: usize,
-    all: Option<Ttl>,
+    are_all: bool,
+}
+
+/// How many RRsets are told apart: some megabytes.
+const MOST: usize = 1 << 18;
+
+/// RRsets whose TTLs are lowered for as long as this is in force.
+#[derive(Debug, Default)]
+pub struct Capped {
+    caps: Vec<(Arc<Unlike>, Ttl)>,
+    /// SOA records of denials, by where they lie.
+    denials: Vec<(usize, Ttl)>,
     /// Keeps that memory what it is.
     snapshots: Vec<Arc<Snapshot>>,
 }
 
-/// How many RRsets are lowered one by one: some megabytes.
-const MOST: usize = 1 << 18;
+impl Capped {
+    /// Lowers to `ttl` what a client may be told otherwise at the other end.
+    pub fn lower_between(&mut self, ends: [End<'_>; 2], ttl: Ttl) {
+        self.lower(Arc::new(Unlike::between(ends)), ends, ttl);
+    }
 
-impl Default for Capped {
-    fn default() -> Capped {
-        Capped { sets: HashMap::default(), most: MOST, all: None, snapshots: Vec::new() }
+    /// The same where it was found out before what is not alike at these ends.
+    pub fn lower(&mut self, unlike: Arc<Unlike>, ends: [End<'_>; 2], ttl: Ttl) {
+        match self.caps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &unlike)) {
+            Some((_, known)) => *known = ttl.min(*known),
+            None => {
+                self.caps.push((unlike, ttl));
+                self.snapshots.extend(ends.map(|end| Arc::clone(end.snapshot)));
+            }
+        }
+    }
+
+    /// Lowers denials that are told with the SOA record of this site.
+    pub fn lower_denials(&mut self, end: End<'_>, ttl: Ttl) {
+        let place = end.snapshot.negative_soa().place();
+        match self.denials.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, known)) => *known = ttl.min(*known),
+            None => {
+                self.denials.push((place, ttl));
+                self.snapshots.push(Arc::clone(end.snapshot));
+            }
+        }
+    }
+
+    /// The TTL of an RRset: its own, or less.
+    pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
+        self.caps_of(set).fold(set.ttl(), Ttl::min)
+    }
+
+    /// Whether an RRset is one of those.
+    pub fn lowers(&self, set: WireSet<'_>) -> bool {
+        self.caps_of(set).next().is_some()
+    }
+
+    fn caps_of(&self, set: WireSet<'_>) -> impl Iterator<Item = Ttl> {
+        let (caps, place) = (self.caps.iter(), set.place());
+        let caps = caps.filter(move |(unlike, _)| unlike.has(place)).map(|(_, ttl)| *ttl);
+        caps.chain(self.denials.iter().filter(move |(denial, _)| *denial == place).map(|(_, ttl)| *ttl))
     }
 }
 
-impl Capped {
-    /// Lowers to `ttl` what a client may be told otherwise at the other end: RRsets that are not the same at both, what
-    /// stands in for names that only one end has, and negative answers.
-    pub fn lower_between(&mut self, ends: [End<'_>; 2], ttl: Ttl) {
+impl Unlike {
+    /// RRsets that are not the same at both ends, what stands in for names that only one end has, and negative answers.
+    pub fn between(ends: [End<'_>; 2]) -> Unlike {
+        Unlike::of_at_most(MOST, ends)
+    }
+
+    fn of_at_most(most: usize, ends: [End<'_>; 2]) -> Unlike {
+        let mut unlike = Unlike { places: HashSet::default(), most, are_all: false };
+        unlike.compare(ends);
+        unlike
+    }
+
+    /// Whether the RRset that lies there is one of them.
+    fn has(&self, place: usize) -> bool {
+        self.are_all || self.places.contains(&place)
+    }
+
+    fn compare(&mut self, ends: [End<'_>; 2]) {
         let [one, other] = ends;
-        self.snapshots.extend(ends.map(|end| Arc::clone(end.snapshot)));
         for end in ends {
-            self.lower(end.snapshot.negative_soa(), ttl);
+            self.add(end.snapshot.negative_soa());
         }
         let (mut glue, mut tops) = (BTreeSet::new(), BTreeSet::new());
         for difference in diff(one.zone, other.zone) {
@@ -64,13 +125,13 @@ impl Capped {
                 continue;
             }
             for end in ends {
-                self.lower_set(end, set.owner, set.rtype, ttl);
+                self.add_set(end, set.owner, set.rtype);
             }
             if matches!(set.rtype, RrType::A | RrType::AAAA) {
                 glue.insert(set.owner);
             }
             if difference.before.is_none() || difference.after.is_none() {
-                self.lower_around(ends, set.owner, set.rtype, ttl);
+                self.add_around(ends, set.owner, set.rtype);
                 if set.rtype == RrType::DNAME || set.rtype == RrType::NS && set.owner != one.zone.origin() {
                     tops.insert(set.owner);
                 }
@@ -78,71 +139,50 @@ impl Capped {
         }
         let outermost = outermost(tops);
         for end in ends {
-            self.lower_below(end, &outermost, ttl);
-            self.lower_glue(end, &glue, ttl);
+            self.add_below(end, &outermost);
+            self.add_glue(end, &glue);
         }
     }
 
-    /// Lowers denials that are told with the SOA record of this site.
-    pub fn lower_denials(&mut self, end: End<'_>, ttl: Ttl) {
-        self.snapshots.push(Arc::clone(end.snapshot));
-        self.lower(end.snapshot.negative_soa(), ttl);
-    }
-
-    /// The TTL of an RRset: its own, or less.
-    pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
-        let cap = self.all.or_else(|| self.sets.get(&set.place()).copied());
-        cap.map_or(set.ttl(), |cap| set.ttl().min(cap))
-    }
-
-    /// Whether an RRset is one of those.
-    pub fn lowers(&self, set: WireSet<'_>) -> bool {
-        self.all.is_some() || self.sets.contains_key(&set.place())
-    }
-
-    fn lower(&mut self, set: WireSet<'_>, ttl: Ttl) {
-        let room = self.sets.len() < self.most;
-        match self.sets.get_mut(&set.place()) {
-            Some(known) => *known = ttl.min(*known),
-            None if room => drop(self.sets.insert(set.place(), ttl)),
-            None => {
-                let known = self.sets.drain().map(|(_, known)| known);
-                self.all = known.chain(self.all).chain([ttl]).min();
-                self.most = 0;
-            }
+    fn add(&mut self, set: WireSet<'_>) {
+        self.are_all |= self.places.len() >= self.most && !self.places.contains(&set.place());
+        if self.are_all {
+            self.places = HashSet::default();
+        } else {
+            self.places.insert(set.place());
         }
     }
 
-    fn lower_all(&mut self, node: Node<'_>, ttl: Ttl) {
-        node.sets().for_each(|set| self.lower(set, ttl));
+    fn add_all(&mut self, node: Node<'_>) {
+        node.sets().for_each(|set| self.add(set));
     }
 
-    /// Lowers an RRset where a lookup finds it, and as a proof.
-    fn lower_set(&mut self, end: End<'_>, owner: NameRef<'_>, rtype: RrType, ttl: Ttl) {
+    /// Adds an RRset where a lookup finds it, and as a proof.
+    fn add_set(&mut self, end: End<'_>, owner: NameRef<'_>, rtype: RrType) {
         let node = match rtype {
             RrType::NSEC3 => end.snapshot.nsec3_node(owner),
             _ => end.snapshot.node_above(&Sought::new(end.snapshot.key(), owner), 0),
         };
         if let Some(set) = node.and_then(|node| node.set(rtype)) {
-            self.lower(set, ttl);
+            self.add(set);
         }
     }
 
-    /// Lowers what answers instead where only one end has an RRset: at its name, and at names above that only one end has.
-    fn lower_around(&mut self, [one, other]: [End<'_>; 2], owner: NameRef<'_>, rtype: RrType, ttl: Ttl) {
+    /// Adds what answers instead where only one end has an RRset: at its name, and at names above that only one end has.
+    fn add_around(&mut self, [one, other]: [End<'_>; 2], owner: NameRef<'_>, rtype: RrType) {
         if matches!(rtype, RrType::NSEC | RrType::NSEC3) {
             return;
         }
         let inside = owner.ancestors().take_while(|name| name.is_at_or_below(one.zone.origin()));
         for name in inside.take_while(|name| *name == owner || one.zone.exists(*name) != other.zone.exists(*name)) {
             for end in [one, other] {
-                self.lower_answers(end.snapshot, name, ttl);
+                self.add_answers(end.snapshot, name);
             }
         }
     }
 
-    /// Lowers what is below delegations and redirections that only one end has; none of them is below another.
-    fn lower_below(&mut self, end: End<'_>, tops: &BTreeSet<NameRef<'_>>, ttl: Ttl) {
+    /// Adds what is below delegations and redirections that only one end has; none of them is below another.
+    fn add_below(&mut self, end: End<'_>, tops: &BTreeSet<NameRef<'_>>) {
         if tops.is_empty() {
             return;
         }
@@ -150,28 +190,28 @@ impl Capped {
             // In canonical order all that is below a name comes right behind it.
             let top = tops.range(..=owner.name).next_back();
             if top.is_some_and(|top| owner.name.is_below(*top)) {
-                self.lower_answers(end.snapshot, owner.name, ttl);
+                self.add_answers(end.snapshot, owner.name);
             }
         }
     }
 
-    /// Lowers whatever the name is answered with.
-    fn lower_answers(&mut self, snapshot: &Snapshot, name: NameRef<'_>, ttl: Ttl) {
+    /// Adds whatever the name is answered with.
+    fn add_answers(&mut self, snapshot: &Snapshot, name: NameRef<'_>) {
         match snapshot.lookup(&Sought::new(snapshot.key(), name), RrType::ANY) {
-            Found::All(found) => self.lower_all(found.node, ttl),
+            Found::All(found) => self.add_all(found.node),
             Found::Referral { cut, servers, .. } => {
-                self.lower_all(cut, ttl);
+                self.add_all(cut);
                 for link in servers.links().filter(|link| link.node != 0) {
-                    self.lower_all(snapshot.node_at(link.node), ttl);
+                    self.add_all(snapshot.node_at(link.node));
                 }
             }
-            Found::Redirection { set, .. } | Found::Data(_, set) | Found::Alias(_, set) => self.lower(set, ttl),
+            Found::Redirection { set, .. } | Found::Data(_, set) | Found::Alias(_, set) => self.add(set),
             Found::NoData(_) | Found::NameError { .. } => {}
         }
     }
 
-    /// Lowers addresses that go with other records and that no lookup finds: they lie below a delegation.
-    fn lower_glue(&mut self, end: End<'_>, owners: &BTreeSet<NameRef<'_>>, ttl: Ttl) {
+    /// Adds addresses that go with other records and that no lookup finds: they lie below a delegation.
+    fn add_glue(&mut self, end: End<'_>, owners: &BTreeSet<NameRef<'_>>) {
         let hidden = |name: &&NameRef<'_>| {
             let found = end.snapshot.lookup(&Sought::new(end.snapshot.key(), **name), RrType::A);
             matches!(found, Found::Referral { .. })
@@ -186,7 +226,7 @@ impl Capped {
             let links = node.and_then(|node| node.set(set.rtype)).into_iter().flat_map(WireSet::links);
             for node in links.filter(|link| link.node != 0).map(|link| end.snapshot.node_at(link.node)) {
                 if hidden.contains(node.name()) {
-                    self.lower_all(node, ttl);
+                    self.add_all(node);
                 }
             }
         }
@@ -239,10 +279,11 @@ mod tests {
         let ttl = |seconds| Ttl::new(seconds).unwrap();
         // Twenty names and the negative SOA at each of two ends.
         for (most, same) in [(1000, 900), (42, 900), (41, 30), (3, 30), (0, 30)] {
-            let mut capped = Capped { most, ..Capped::default() };
-            capped.lower_between(ends, ttl(30));
-            capped.lower_between(ends, ttl(60));
-            assert!(capped.sets.len() <= most);
+            let unlike = Arc::new(Unlike::of_at_most(most, ends));
+            assert!(unlike.places.len() <= most);
+            let mut capped = Capped::default();
+            capped.lower(Arc::clone(&unlike), ends, ttl(30));
+            capped.lower(unlike, ends, ttl(60));
             for (name, expected) in [("h7.x.example", 30), ("same.x.example", same)] {
                 let sought = Sought::new(HashKey::new([7; 16]), Name::absolute(name).unwrap().as_ref());
                 let Found::Data(_, set) = ends[0].snapshot.lookup(&sought, RrType::A) else { panic!("{name}") };

@@ -29,7 +29,6 @@ pub struct Writer<'o, 's> {
     /// The greatest TTL in the answer and the authority section.
     greatest: Ttl,
     truncated: bool,
-    dnssec: bool,
     /// Where the name that is sought stands.
     sought_at: usize,
     sought_len: usize,
@@ -37,11 +36,17 @@ pub struct Writer<'o, 's> {
     origin_at: usize,
     /// Where the target of the last DNAME stands, and how long it is.
     redirection: Option<(usize, usize)>,
-    /// The proofs: first those that are in, then those that wait for the end of the answer section.
-    proofs: [Option<QueuedProof<'s>>; MAX_PROOFS],
-    proof_count: usize,
-    proofs_written: usize,
+    /// Room for proofs; none where the client wants neither them nor signatures.
+    proofs: Option<&'o mut Proofs<'s>>,
     scope: Scope<'s>,
+}
+
+/// Room for the proofs of an answer: first those that are in, then those that wait for the end of the answer section.
+#[derive(Default)]
+pub struct Proofs<'s> {
+    queued: [Option<QueuedProof<'s>>; MAX_PROOFS],
+    count: usize,
+    written: usize,
 }
 
 /// A proof, and how its owner is told.
@@ -57,10 +62,24 @@ struct QueuedProof<'s> {
     ttl: Ttl,
 }
 
+impl<'s> Proofs<'s> {
+    /// The first of those that wait.
+    fn next(&self) -> Option<QueuedProof<'s>> {
+        self.queued[..self.count].get(self.written).copied().flatten()
+    }
+
+    /// Adds one to those that wait; none if there is no room.
+    fn add(&mut self, queued: QueuedProof<'s>) -> Option<()> {
+        *self.queued.get_mut(self.count)? = Some(queued);
+        self.count += 1;
+        Some(())
+    }
+}
+
 impl<'o, 's> Writer<'o, 's> {
     /// A writer that goes on at `at`, behind a question that begins right behind the header, and stops at `limit`.
-    /// With `dnssec`, signatures go with what they cover.
-    pub fn new(out: &'o mut [u8], at: usize, limit: usize, dnssec: bool) -> Writer<'o, 's> {
+    /// With room for `proofs`, these are put in, and signatures go with what they cover.
+    pub fn new(out: &'o mut [u8], at: usize, limit: usize, proofs: Option<&'o mut Proofs<'s>>) -> Writer<'o, 's> {
         let scope = Scope { origin_len: 1, serial: None, capped: None };
         let limit = limit.min(out.len());
         Writer {
@@ -70,14 +89,11 @@ impl<'o, 's> Writer<'o, 's> {
             counts: [0; 3],
             greatest: Ttl::ZERO,
             truncated: false,
-            dnssec,
             sought_at: HEADER,
             sought_len: 0,
             origin_at: HEADER,
             redirection: None,
-            proofs: [None; MAX_PROOFS],
-            proof_count: 0,
-            proofs_written: 0,
+            proofs,
             scope,
         }
     }
@@ -159,14 +175,17 @@ impl<'o, 's> Writer<'o, 's> {
     }
 
     fn put_queued_proofs(&mut self) {
-        while let Some(queued) = self.proofs[..self.proof_count].get(self.proofs_written).copied().flatten() {
-            self.put_queued_proof(queued);
-            self.proofs_written += 1;
+        while let Some(queued) = self.proofs.as_deref().and_then(Proofs::next) {
+            let put = self.put_queued_proof(queued);
+            if let Some(proofs) = &mut self.proofs {
+                proofs.queued[proofs.written] = Some(put);
+                proofs.written += 1;
+            }
         }
     }
 
-    /// Puts in a proof: the first record has the owner, the others point at it.
-    fn put_queued_proof(&mut self, mut queued: QueuedProof<'s>) {
+    /// Puts in a proof: the first record has the owner, the others point at it. Returns it with its place.
+    fn put_queued_proof(&mut self, mut queued: QueuedProof<'s>) -> QueuedProof<'s> {
         self.shorten(&mut queued);
         let QueuedProof { proof: Proof { owner, set }, front, base, ttl, .. } = queued;
         let (signatures, signature_count) = self.signatures_of(set);
@@ -174,11 +193,11 @@ impl<'o, 's> Writer<'o, 's> {
         // Beyond the reach of pointers every record has the owner.
         let itself = pointer(self.at);
         let owners = if itself.is_some() { front } else { front * usize::from(records) };
-        let Some(base) = pointer(base) else { return self.truncated = true };
-        if self.truncated || self.at + owners + set.body().len() + signatures.len() > self.limit {
+        let base = pointer(base).filter(|_| self.at + owners + set.body().len() + signatures.len() <= self.limit);
+        let Some(base) = base.filter(|_| !self.truncated) else {
             self.truncated = true;
-            return;
-        }
+            return queued;
+        };
         queued.at = self.at;
         let ttl = ttl.seconds().to_be_bytes();
         for mut rest in [set.body(), signatures] {
@@ -199,12 +218,12 @@ impl<'o, 's> Writer<'o, 's> {
             }
         }
         self.count(Section::Authority, records);
-        self.proofs[self.proofs_written] = Some(queued);
+        queued
     }
 
     /// Lets a proof's owner end in that of an earlier one, where that is shorter.
     fn shorten(&self, queued: &mut QueuedProof<'s>) {
-        for earlier in self.proofs[..self.proofs_written].iter().flatten() {
+        for earlier in self.proofs.iter().flat_map(|proofs| proofs.queued[..proofs.written].iter().flatten()) {
             let (owner, known) = (queued.proof.owner, earlier.proof.owner);
             let shared = shared_octets(known, owner);
             let skipped = known.len() - shared;
@@ -221,7 +240,7 @@ impl<'o, 's> Writer<'o, 's> {
     }
 
     fn signatures_of(&self, set: WireSet<'s>) -> (&'s [u8], u16) {
-        if self.dnssec { (set.signatures(), set.signature_count()) } else { (&[], 0) }
+        if self.proofs.is_some() { (set.signatures(), set.signature_count()) } else { (&[], 0) }
     }
 }
 
@@ -273,23 +292,19 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
     }
 
     fn wants_proofs(&self) -> bool {
-        self.dnssec
+        self.proofs.is_some()
     }
 
     fn put_proof(&mut self, proof: Proof<'s>, sought: &Sought) {
         let same = |known: &QueuedProof<'_>| known.proof.set.body().as_ptr() == proof.set.body().as_ptr();
-        if self.proofs.iter().flatten().any(same) {
+        if self.proofs.as_ref().is_none_or(|proofs| proofs.queued.iter().flatten().any(same)) {
             return;
         }
         let shared = shared_octets(sought.name(), proof.owner);
         let base = self.skip(self.sought_at, self.sought_len - shared);
         let front = proof.owner.len() - shared;
         let queued = QueuedProof { proof, front, base, at: 0, ttl: self.scope.ttl_of(proof.set) };
-        match self.proofs.get_mut(self.proof_count) {
-            Some(free) => *free = Some(queued),
-            None => return self.truncated = true,
-        }
-        self.proof_count += 1;
+        self.truncated |= self.proofs.as_mut().is_some_and(|proofs| proofs.add(queued).is_none());
     }
 
     fn put_signatures(&mut self, owner: Owner, set: WireSet<'s>) -> Option<Spot> {
@@ -400,7 +415,7 @@ mod tests {
             (Section::Additional { required: false }, reach, false, false),
         ] {
             let mut out = vec![0; usize::from(u16::MAX)];
-            let mut writer = Writer::new(&mut out, 40_000, usize::MAX, false);
+            let mut writer = Writer::new(&mut out, 40_000, usize::MAX, None);
             let spot = writer.put(section, Owner::Within(Spot(owner_at), 0), set);
             assert_eq!((spot.is_some(), writer.is_truncated()), (put, truncated), "{section:?} {owner_at}");
         }

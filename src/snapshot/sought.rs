@@ -60,9 +60,13 @@ impl HashKey {
     }
 }
 
+/// So many octets are put into lower case at once.
+const BLOCK: usize = 16;
+
 /// A name that is looked for.
 pub struct Sought {
-    wire: [u8; MAX_NAME],
+    /// The name, with room for whole blocks; nothing looks at what stands behind it.
+    wire: [u8; MAX_NAME.next_multiple_of(BLOCK)],
     len: u8,
     labels: u8,
     starts: [u8; 128],
@@ -72,7 +76,7 @@ pub struct Sought {
 impl Default for Sought {
     /// The root name, under no key: to be [set](Sought::set). Costs more than setting it: best kept for the next name.
     fn default() -> Sought {
-        Sought { wire: [0; MAX_NAME], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
+        Sought { wire: [0; MAX_NAME.next_multiple_of(BLOCK)], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
     }
 }
 
@@ -113,8 +117,9 @@ impl Sought {
         self.len = at as u8 + 1;
         self.labels = labels as u8;
         self.starts[labels] = at as u8;
-        for (folded, octet) in self.wire[..=at].iter_mut().zip(octets) {
-            *folded = octet.to_ascii_lowercase();
+        let (wire, _) = self.wire.as_chunks_mut();
+        for (folded, octets) in wire.iter_mut().zip(octets[..=at].chunks(BLOCK)) {
+            *folded = lower(octets);
         }
         self.hashes[labels] = key.root();
         for i in (0..labels).rev() {
@@ -149,6 +154,17 @@ impl Sought {
     pub(crate) fn hash_above(&self, skip: usize) -> u64 {
         self.hashes[skip]
     }
+}
+
+/// At most a block of octets in lower case, with anything behind them.
+fn lower(octets: &[u8]) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    match octets.try_into() {
+        Ok(whole) => block = whole,
+        Err(_) => block[..octets.len()].copy_from_slice(octets),
+    }
+    block.make_ascii_lowercase();
+    block
 }
 
 #[cfg(test)]

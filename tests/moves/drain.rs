@@ -4,7 +4,7 @@ use serde_json::Value;
 use understudy::rr::RrType;
 
 use crate::support::daemon::Home;
-use crate::{client, free_port, home_at, seen_by, until_known, until_phase, wait_for};
+use crate::{KNAMS, client, free_port, home, home_at, seen_by, site, until_known, until_phase, wait_for};
 
 /// The course of a type; none if nobody asked for it.
 fn family<'a>(report: &'a Value, rtype: &str) -> Option<&'a Value> {
@@ -18,6 +18,21 @@ fn drain(home: &Home, of: &str) -> Value {
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value:#}"))
+}
+
+/// What users asked for of late is missed first, and named first.
+#[test]
+fn of_names_that_would_vanish_those_that_were_asked_for_are_told() {
+    let home = home("");
+    home.write("knams.zone", &site(KNAMS, "asked A 192.0.2.7\nquiet A 192.0.2.8\n"));
+    let daemon = home.serve();
+    (0..3).for_each(|number| drop(daemon.ask_from(client(number), "Asked.a.example", RrType::A)));
+    let report = home.expect(3, "failover a.example --to pmtpa --dry-run");
+    let found = report["findings"].as_array().unwrap().iter().find(|found| found["gate"] == "zone.nothing-vanishes");
+    let found = found.unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(2), "{found:#}");
+    let asked = found["asked"].as_array().unwrap_or_else(|| panic!("{found:#}"));
+    assert_eq!((asked.len(), &asked[0]["item"], &asked[0]["count"]), (1, &found["items"][0], &3.into()), "{found:#}");
 }
 
 #[test]
@@ -46,6 +61,13 @@ fn what_caches_hold_is_seen_before_a_move_in_it_and_behind_it() {
     assert!(number(&a["held_now"]) > 0.99 && number(&a["new_now"]) < 0.01, "{before:#}");
     assert!(before["bound"].as_i64() > before["at"].as_i64(), "{before:#}");
     assert_eq!(before["holders"], 21);
+    let regions = before["regions"].as_array().unwrap_or_else(|| panic!("{before:#}"));
+    assert!((regions.iter().map(|region| number(&region["weight"])).sum::<f64>() - 1.0).abs() < 1e-6, "{before:#}");
+    for region in regions {
+        assert!(number(&region["held_now"]) > 0.99, "{before:#}");
+        let until = region["held_until"].as_i64();
+        assert!(until > before["at"].as_i64() && until <= before["bound"].as_i64(), "{before:#}");
+    }
     let quantiles = &a["quantiles"];
     assert!(number(&quantiles["half"]) <= number(&quantiles["ninety"]), "{before:#}");
     assert_eq!(drain(&home, "a.example mx.a.example")["holders"], 1);

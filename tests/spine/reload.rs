@@ -109,15 +109,16 @@ fn a_wrong_configuration_leaves_the_last_good_one() {
 #[test]
 fn policy_is_taken_over_and_what_takes_a_restart_is_said() {
     let home = home();
+    home.edit("understudy.toml", "file = 'common.zone'", "file = 'common.zone'\nmax_ttl = '4s'\nnegative_ttl = '4s'");
     let daemon = home.serve();
-    home.edit("understudy.toml", "file = 'common.zone'", "file = 'common.zone'\nmax_ttl = '30s'\nnegative_ttl = '5s'");
+    home.edit("understudy.toml", "max_ttl = '4s'\nnegative_ttl = '4s'", "max_ttl = '3s'\nnegative_ttl = '2s'");
     let report = home.expect(0, "reload");
     assert_eq!(
         (&report["zones"][0]["outcome"], &report["needs_restart"]),
         (&"published".into(), &serde_json::json!([]))
     );
-    assert_eq!(daemon.ask("note.a.example", RrType::TXT).answers[0].ttl, 30);
-    assert_eq!(daemon.ask("none.a.example", RrType::TXT).authorities[0].ttl, 5);
+    assert_eq!(daemon.ask("note.a.example", RrType::TXT).answers[0].ttl, 3);
+    assert_eq!(daemon.ask("none.a.example", RrType::TXT).authorities[0].ttl, 2);
     assert_eq!(daemon.serial("a.example"), 101);
 
     home.edit("understudy.toml", "'127.0.0.2/32'", "'127.0.0.3/32'");
@@ -136,7 +137,7 @@ fn policy_is_taken_over_and_what_takes_a_restart_is_said() {
     let daemon = home.serve();
     assert_eq!(home.zone("a.example")["routes"][0]["site"], "knams", "a restart is no failover");
     // One that was just left can't go before it is certain that nobody has to go back.
-    home.write("understudy.toml", &two.replace("max_ttl = '30s'", "max_ttl = '1s'\npolicy = { bake = '1s' }"));
+    home.write("understudy.toml", &two.replace("max_ttl = '3s'", "max_ttl = '1s'\npolicy = { bake = '1s' }"));
     home.expect(0, "reload");
     home.expect(0, "failover a.example --to pmtpa --state-dir var");
     let two = home.read("understudy.toml");

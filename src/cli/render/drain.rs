@@ -116,6 +116,19 @@ impl ForecastReport {
             when(self.at, self.bound),
             self.basis
         );
+        for region in &self.regions {
+            let until = match region.held_until.filter(|until| *until > self.at) {
+                Some(until) => format!("the last is held until {until} ({})", when(self.at, until)),
+                None => "none is held".into(),
+            };
+            let _ = writeln!(
+                text,
+                "  {}: {:.1}% of what is asked, {:.1}% of it by those who may hold an old answer; {until}",
+                region.region,
+                region.weight * 100.0,
+                region.held_now * 100.0,
+            );
+        }
         for family in &self.families {
             if let Some(old) = family.course.old_at_bound {
                 let _ = writeln!(

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::control::api::Finding;
+use crate::control::api::{AskedItem, Finding};
+use crate::count::counted;
 use crate::evidence::Verdict;
 
 /// How many items are shown; JSON has them all.
@@ -28,7 +29,12 @@ pub(super) fn text(finding: &Finding, accept: impl Fn(&Finding) -> String) -> St
         let _ = writeln!(text, "        overridden by the operator");
     }
     let _ = writeln!(text, "        {}", finding.reason);
-    for item in finding.items.iter().take(SHOWN) {
+    for AskedItem { item, count } in finding.asked.iter().take(SHOWN) {
+        let _ = writeln!(text, "          {item} (asked for of late, about {})", counted(*count as usize, "time"));
+    }
+    let shown = finding.asked.len().min(SHOWN);
+    let named = |item: &&String| !finding.asked[..shown].iter().any(|asked| asked.item == **item);
+    for item in finding.items.iter().filter(named).take(SHOWN - shown) {
         let _ = writeln!(text, "          {item}");
     }
     if let Some(more) = finding.items.len().checked_sub(SHOWN).filter(|more| *more > 0) {

@@ -52,6 +52,9 @@ pub struct ForecastReport {
     pub families: Vec<FamilyReport>,
     /// The type that takes longest; none if nobody asked of late.
     pub worst: Option<RrType>,
+    /// Each region by itself, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<RegionReport>,
     /// When no cache that obeys TTLs holds an old answer any more.
     pub bound: Timestamp,
     /// What that rests on.
@@ -88,6 +91,19 @@ pub struct StepReport {
     pub at: Timestamp,
     /// The share of units that is on the new answer then.
     pub share: String,
+}
+
+/// What a region's caches may hold now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegionReport {
+    /// The region.
+    pub region: String,
+    /// The share of what was asked of late that was asked from there, from 0 to 1.
+    pub weight: f64,
+    /// How much of that was asked by those who may hold an old answer now, from 0 to 1.
+    pub held_now: f64,
+    /// Until when an old answer may be held there that was told up to now; none if nobody was told one.
+    pub held_until: Option<Timestamp>,
 }
 
 /// What is foreseen of one type.

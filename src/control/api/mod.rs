@@ -347,6 +347,9 @@ pub struct Finding {
     pub digest: Digest,
     /// What was found, one line each: a name and what would become of it.
     pub items: Vec<String>,
+    /// Those of them that are about names which were asked for of late: they weigh more. The most asked for first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<AskedItem>,
     /// Whether an operator overrode it.
     pub overridden: bool,
     /// Whether an operator may: `zone.loads`, the serial and a plan's freshness can't be overridden.
@@ -358,6 +361,15 @@ impl Finding {
     pub fn stops(&self) -> bool {
         self.verdict.stops() && !self.overridden
     }
+}
+
+/// Something that a gate found about a name that was asked for of late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedItem {
+    /// What was found, as it stands among the others.
+    pub item: String,
+    /// About how many answers were given for the name; what was asked an hour ago counts half.
+    pub count: u64,
 }
 
 /// An RRset that is answered differently before and after.

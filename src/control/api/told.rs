@@ -100,7 +100,7 @@ pub struct TopRequest {
 }
 
 /// What is asked most, and by whom.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopReport {
     /// Over how many seconds it was counted, about: what was asked an hour ago counts half.
     pub window_seconds: u64,
