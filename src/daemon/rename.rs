@@ -1,19 +1,28 @@
 //! Between what operators ask of renames and what the driver does.
 
+use std::collections::BTreeSet;
+
+use super::probe::Findings;
 use super::{Daemon, failed, moves, translate};
 use crate::config::dotless;
 use crate::control::api::rename::{
-    LeverCount, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest, RenameStatus, RenamesReport,
-    RenamesRequest,
+    GainReport, GainRow, LeverCount, Proposal, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest,
+    RenameStatus, RenamesReport, RenamesRequest,
 };
 use crate::control::api::{Failure, RecordDiff};
+use crate::driver::rename::gains::{Gains, Resolver};
 use crate::driver::rename::{Deed, Impossible, Order, Outcome};
+use crate::gain::Gain;
 use crate::name::Name;
+use crate::net::Network;
 use crate::rename::fold::print;
 use crate::store::journal::Actor;
+use crate::store::resolvers::Found;
 
 /// Zones with more RRsets, all together, are not looked through for a status.
 pub(super) const LOOKED_THROUGH: usize = 200_000;
+/// Of more levers it is not found out what a rename of them gains.
+const MOST_PROPOSED: usize = 8;
 
 impl Daemon {
     pub(super) fn rename(&mut self, request: &RenameRequest, actor: &Actor) -> Result<RenameReport, Failure> {
@@ -39,6 +48,10 @@ impl Daemon {
             before: change.before,
             after: change.after,
         });
+        let gains = match request.action {
+            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references),
+            _ => Vec::new(),
+        };
         let mut references: Vec<Reference> = Vec::new();
         for found in renamed.references {
             let reference = Reference { name: found.owner, rtype: found.rtype };
@@ -57,6 +70,7 @@ impl Daemon {
             reference_ttl: renamed.reference_ttl,
             findings: renamed.findings.iter().map(|found| translate::finding(found, &order.overrides)).collect(),
             diff: diff.collect(),
+            gains,
             warnings: renamed.warnings,
             outcome: match renamed.outcome {
                 Outcome::WouldChange => RenameOutcome::WouldChange,
@@ -65,6 +79,55 @@ impl Daemon {
                 Outcome::Done { generation, serial } => RenameOutcome::Done { generation, serial: serial.0 },
             },
         })
+    }
+
+    /// What a rename of a lever would gain now.
+    fn gains(&self, origin: &Name, lever: &Name, references: &[crate::rename::refer::Reference]) -> Vec<GainReport> {
+        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
+        let gains = self.driver.gains(&zone.content, lever, references, &self.known_resolvers());
+        gains.iter().map(gain_report).collect()
+    }
+
+    /// Renames that would lead users round what caches hold of a zone that is moved, the one that gains most first.
+    pub(super) fn proposals(&self, origin: &Name) -> Vec<Proposal> {
+        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
+        let content = &zone.content;
+        let of_zone = |lever: &Name| lever.as_ref().is_at_or_below(origin.as_ref());
+        let fronts = self.driver.fronts(content);
+        let levers: BTreeSet<Name> =
+            fronts.into_iter().flat_map(|front| front.levers).map(|(_, lever)| lever).filter(of_zone).collect();
+        let mut found: Vec<Proposal> = levers
+            .into_iter()
+            .take(MOST_PROPOSED)
+            .filter_map(|lever| {
+                let references = self.driver.leading_to(content, &lever);
+                let gains = self.gains(origin, &lever, &references);
+                // What is stuck by a move is old data, mostly; what gains least is promised.
+                let gain = gains
+                    .into_iter()
+                    .filter(|gain| gain.certain > 0.0)
+                    .min_by(|a, b| weight(a).total_cmp(&weight(b)))?;
+                let command = format!("understudy rename {} {}", dotless(origin.as_ref()), dotless(lever.as_ref()));
+                Some(Proposal { lever, gain, command })
+            })
+            .collect();
+        found.sort_by(|a, b| weight(&b.gain).total_cmp(&weight(&a.gain)));
+        found
+    }
+
+    /// The resolvers of which it is known what they do, and from where they ask.
+    fn known_resolvers(&self) -> Vec<Resolver> {
+        // What can't be read is as good as not known.
+        let found: Vec<Found<Findings>> = self.store.resolvers().all().unwrap_or_default();
+        let measured = found.into_iter().filter(|found| found.expires > crate::driver::now());
+        let known = measured.filter_map(|found| {
+            let measured = found.findings.measured?;
+            let configured = self.config.resolvers.iter().find(|resolver| resolver.name == found.name);
+            let mut networks: Vec<Network> = measured.egress.iter().copied().map(Network::host).collect();
+            networks.extend(configured.into_iter().flat_map(|resolver| resolver.networks.iter().copied()));
+            Some(Resolver { profile: measured.profile(found.at), name: found.name, networks })
+        });
+        known.collect()
     }
 
     pub(super) fn renames(&self, request: &RenamesRequest) -> Result<RenamesReport, Failure> {
@@ -105,6 +168,29 @@ impl Daemon {
         let fronts = self.driver.fronts(content);
         let with_lever = fronts.iter().filter(|front| front.has_lever()).count();
         Some(LeverCount { fronts: fronts.len(), with_lever })
+    }
+}
+
+/// How much a gain counts.
+fn weight(gain: &GainReport) -> f64 {
+    gain.certain * gain.sooner_seconds
+}
+
+fn gain_report(gains: &Gains) -> GainReport {
+    let all: f64 = gains.by.iter().map(|(_, weight, _)| weight).sum();
+    let row = |(resolver, weight, gain): &(String, f64, Gain)| GainRow {
+        resolver: resolver.clone(),
+        share: if all > 0.0 { weight / all } else { 0.0 },
+        least_seconds: gain.sooner.least.as_secs_f64(),
+        most_seconds: gain.sooner.most.map(|most| most.as_secs_f64()),
+        why_not: gain.why_not.map(|why| why.to_string()),
+    };
+    GainReport {
+        stuck: gains.kind,
+        certain: gains.overall.certain,
+        possible: gains.overall.possible,
+        sooner_seconds: gains.overall.sooner,
+        by: gains.by.iter().map(row).collect(),
     }
 }
 

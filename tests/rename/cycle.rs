@@ -170,3 +170,55 @@ fn every_front_is_listed_with_its_lever_or_how_to_give_it_one() {
         assert!(done.code == 1 && what.contains(why), "{name}: {what}");
     }
 }
+
+/// What each row of a gain says, in seconds, by the resolver's name.
+fn least_gain(gain: &serde_json::Value, resolver: &str) -> f64 {
+    let row = gain["by"].as_array().unwrap().iter().find(|row| row["resolver"] == resolver);
+    row.unwrap_or_else(|| panic!("{resolver}: {gain:#}"))["least_seconds"].as_f64().unwrap()
+}
+
+#[test]
+fn what_a_rename_gains_is_said_by_who_was_told_what() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    assert_eq!(led(&daemon, "www.a.example").1, Some(KNAMS));
+    // Nobody was told anything else than what is answered now; what was before the start nobody knows.
+    let certain = home.expect(6, "rename a.example www --dry-run")["gains"].as_array().unwrap().clone();
+    assert!(certain.iter().all(|gain| gain["certain"] == 0.0), "{certain:#?}");
+    home.edit("knams.zone", "192.0.2.1", "203.0.113.5");
+    home.expect(0, "reload");
+    let gains = wait_for("that it is noted", || {
+        let report = home.expect(6, "rename a.example www --dry-run");
+        let gains = report["gains"].as_array().unwrap().clone();
+        if gains.iter().any(|gain| gain["certain"].as_f64() > Some(0.0)) {
+            Ok(gains)
+        } else {
+            Err(format!("{gains:#?}"))
+        }
+    });
+    let negative = gains.iter().find(|gain| gain["stuck"] == "negative").unwrap();
+    // Less what is left of the front, whose TTL is 5 s, and of the time that this took.
+    let least = least_gain(negative, "others: negative floor 600 s");
+    assert!((560.0..=595.0).contains(&least), "{negative:#}");
+    assert_eq!(least_gain(negative, "others: floor 300 s"), 0.0, "where all is held, the front is, too");
+    let why = negative["by"].as_array().unwrap().iter().filter_map(|row| row["why_not"].as_str()).collect::<Vec<_>>();
+    assert!(why.iter().any(|why| why.contains("one question of type CNAME")), "{why:#?}");
+    assert!((0.005..0.02).contains(&negative["certain"].as_f64().unwrap()), "{negative:#}");
+}
+
+#[test]
+fn while_caches_drain_a_rename_is_proposed_where_it_gains_something() {
+    let home = home(&[]);
+    home.edit("understudy.toml", "bake = '1s'", "bake = '1h'");
+    let daemon = home.serve();
+    assert!(home.expect(0, "drain a.example")["proposals"].is_null(), "nothing is moved");
+    assert_eq!(led(&daemon, "www.a.example").1, Some(KNAMS));
+    follow(&home, 0, "failover a.example --to pmtpa --until moved");
+    let proposal = wait_for("a proposal", || {
+        let report = home.expect(0, "drain a.example");
+        report["proposals"].as_array().and_then(|all| all.first().cloned()).ok_or_else(|| format!("{report:#}"))
+    });
+    assert_eq!(proposal["lever"], "edge.a.example.");
+    assert_eq!(proposal["command"], "understudy rename a.example edge.a.example");
+    assert!(proposal["gain"]["certain"].as_f64() > Some(0.0));
+}

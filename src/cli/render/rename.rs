@@ -1,11 +1,13 @@
 //! What a rename did so far, or would do; what is known of levers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Report, counted, finding, moves};
 use crate::cli::Exit;
 use crate::config::dotless;
-use crate::control::api::rename::{RenameAction, RenameOutcome, RenameReport, RenameStatus, RenamesReport};
+use crate::control::api::rename::{GainReport, RenameAction, RenameOutcome, RenameReport, RenameStatus, RenamesReport};
+use crate::profile::Kind;
 
 impl Report for RenameReport {
     fn text(&self) -> String {
@@ -34,6 +36,7 @@ impl Report for RenameReport {
             text +=
                 &finding::text(finding, |finding| format!("--override {}@{}", finding.gate, finding.digest.short()));
         }
+        self.gains.iter().for_each(|gain| text += &gained(gain));
         text += &self.end(&zone);
         self.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
         text
@@ -83,6 +86,41 @@ impl RenameReport {
             }
         }
     }
+}
+
+/// By how much sooner users arrive, and where and why not.
+pub(super) fn gained(gain: &GainReport) -> String {
+    let what = match gain.stuck {
+        Kind::Negative => "hold that the lever is not there",
+        Kind::Positive => "hold an old answer of the lever",
+    };
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = match gain.possible > 0.0 {
+        true => format!(
+            "\nWhere resolvers {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
+             and of up to {} perhaps:\n",
+            percent(gain.certain),
+            gain.sooner_seconds,
+            percent(gain.possible)
+        ),
+        false => format!("\nWhere resolvers {what}, nothing is gained:\n"),
+    };
+    let mut none: BTreeMap<&str, (f64, Vec<&str>)> = BTreeMap::new();
+    for row in &gain.by {
+        let Some(why) = &row.why_not else {
+            let most = row.most_seconds.map_or("longer".to_owned(), |most| format!("{most:.0} s"));
+            let _ =
+                writeln!(text, "  {:>7}  {}: {:.0} s to {most}", percent(row.share), row.resolver, row.least_seconds);
+            continue;
+        };
+        let entry = none.entry(why).or_default();
+        entry.0 += row.share;
+        entry.1.push(&row.resolver);
+    }
+    for (why, (share, resolvers)) in none {
+        let _ = writeln!(text, "  {:>7}  none: {why} ({})", percent(share), resolvers.join(", "));
+    }
+    text
 }
 
 /// How a rename stands, in a line, and why it does not go on.

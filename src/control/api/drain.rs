@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rename::Proposal;
 use crate::drain::Course;
 use crate::name::Name;
 use crate::net::Network;
@@ -31,6 +32,9 @@ pub struct DrainReport {
     /// Why those are held that are.
     #[serde(default)]
     pub held: Vec<String>,
+    /// Renames that lead users round what caches do not let go of; none where they gain nothing, or no move is under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<Proposal>,
     /// What is foreseen.
     #[serde(flatten)]
     pub forecast: ForecastReport,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, Override, RecordDiff};
 use crate::digest::Digest;
 use crate::name::Name;
+use crate::profile::Kind;
 use crate::rr::RrType;
 
 /// What is to be done about a name.
@@ -48,7 +49,7 @@ pub struct RenameRequest {
 }
 
 /// What became of it, or would.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RenameReport {
     /// The zone.
     pub zone: Name,
@@ -70,12 +71,56 @@ pub struct RenameReport {
     pub findings: Vec<Finding>,
     /// How the answers differ in the end.
     pub diff: Vec<RecordDiff>,
+    /// What it gains, for each kind of answer that may be stuck at the lever; none where nobody asked, or that is not noted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gains: Vec<GainReport>,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: RenameOutcome,
+}
+
+/// By how much sooner users arrive by a rename.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GainReport {
+    /// What is stuck at the lever, if anything is: old data, or that there is nothing.
+    pub stuck: Kind,
+    /// For which part of what was asked of late it gains something for certain; of 1.
+    pub certain: f64,
+    /// For which part it may; of 1.
+    pub possible: f64,
+    /// By how many seconds at least users arrive sooner for whom it gains something, by weight.
+    pub sooner_seconds: f64,
+    /// By resolver, and for all others by what is assumed of them.
+    pub by: Vec<GainRow>,
+}
+
+/// What a rename gains with a resolver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GainRow {
+    /// The resolver, or a class of others.
+    pub resolver: String,
+    /// Its part of what was asked of late; of 1.
+    pub share: f64,
+    /// At least so many seconds.
+    pub least_seconds: f64,
+    /// At most so many; none: nobody knows an end.
+    pub most_seconds: Option<f64>,
+    /// Why there is no gain, where there is none.
+    pub why_not: Option<String>,
+}
+
+/// A rename that would help.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The lever.
+    pub lever: Name,
+    /// What it gains.
+    pub gain: GainReport,
+    /// What to type.
+    pub command: String,
 }
 
 /// A record set that leads to a lever.

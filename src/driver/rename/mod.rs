@@ -1,6 +1,7 @@
 //! Renames: what operators ask of them, and getting each step of one published.
 
 mod asking;
+pub mod gains;
 mod resolve;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use super::{Driver, DriverError, now};
 use crate::digest::Digest;
 use crate::door::{Candidate, Idle, Override, Proposal, Verified, stops};
 use crate::evidence::Verdict;
+use crate::exposure::known::Known as _;
 use crate::gate::rename::{Renaming, judge};
 use crate::gate::{Finding, id};
 use crate::name::{Name, NameRef};
@@ -482,7 +484,7 @@ impl Driver {
     }
 
     /// What leads to a lever, or to one of its fresh names, in all zones of ours.
-    fn leading_to(&self, content: &Content, lever: &Name) -> Vec<Reference> {
+    pub fn leading_to(&self, content: &Content, lever: &Name) -> Vec<Reference> {
         let wanted = |target: NameRef<'_>| {
             lever.as_ref() == target
                 || content.overlays.of(lever.as_ref()).any(|rename| rename.fresh.as_ref() == target)
