@@ -177,6 +177,8 @@ pub struct ZoneConfig {
     pub blast_radius: BlastRadius,
     /// How careful its moves are.
     pub policy: crate::failover::policy::Policy,
+    /// How many fresh names are kept ready for each lever.
+    pub spare_levers: u16,
     /// Where its name servers are asked, instead of at the addresses that the zone has for them; none: at these.
     pub name_servers: Option<Vec<SocketAddr>>,
     /// For each region that is routed by itself, sites in order of preference; `default` is always there. Neither the
@@ -256,6 +258,7 @@ impl ZoneConfig {
             may_vanish: Vec::new(),
             blast_radius: BlastRadius::default(),
             policy: Default::default(),
+            spare_levers: 0,
             name_servers: None,
             routing: BTreeMap::from([(DEFAULT_REGION.into(), vec![ONLY_SITE.into()])]),
         }

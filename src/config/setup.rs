@@ -76,6 +76,7 @@ impl Config {
                 blast_radius: BlastRadius { percent: zone.blast_radius.percent, names },
             },
             moves: zone.policy.clone(),
+            spare_levers: zone.spare_levers,
             name_servers: zone.name_servers.clone(),
             routes: zone.routing.iter().filter_map(first).collect(),
         }

@@ -92,6 +92,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "fall",
             "drain_deadline",
             "capacity_steps",
+            "spare_levers",
         ],
     ),
 ];

@@ -132,6 +132,7 @@ impl Driver {
                 tracing::error!(zone = %spec.origin, %error, "what the configuration says of moves could not be written");
             }
         }
+        specs.iter().filter(|spec| spec.spare_levers > 0).for_each(|spec| self.renames.count_spares(&spec.origin));
         self.serve_in_manner();
         reloaded
     }

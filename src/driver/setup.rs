@@ -40,6 +40,8 @@ pub struct ZoneSpec {
     pub policy: Policy,
     /// How careful its moves are.
     pub moves: crate::failover::policy::Policy,
+    /// How many fresh names are kept ready for each lever.
+    pub spare_levers: u16,
     /// Where its name servers are asked, instead of at the addresses that the zone has for them.
     pub name_servers: Option<Vec<std::net::SocketAddr>>,
     /// The site of each region at first; `default` is always among them.
@@ -74,6 +76,7 @@ impl ZoneSpec {
             sites: sites.collect(),
             policy: content.policy.clone(),
             moves: crate::failover::policy::Policy::default(),
+            spare_levers: 0,
             name_servers: None,
             routes: BTreeMap::new(),
         }

@@ -32,6 +32,7 @@ fn setup(dir: &Path) -> Setup {
         sites: ["knams", "pmtpa"].map(|name| SiteSpec { name: name.into(), file: file(name) }).into(),
         policy: Policy::default(),
         moves: Default::default(),
+        spare_levers: 0,
         name_servers: None,
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };

@@ -203,7 +203,6 @@ fn what_a_rename_gains_is_said_by_who_was_told_what() {
     assert_eq!(least_gain(negative, "others: floor 300 s"), 0.0, "where all is held, the front is, too");
     let why = negative["by"].as_array().unwrap().iter().filter_map(|row| row["why_not"].as_str()).collect::<Vec<_>>();
     assert!(why.iter().any(|why| why.contains("one question of type CNAME")), "{why:#?}");
-    assert!((0.005..0.02).contains(&negative["certain"].as_f64().unwrap()), "{negative:#}");
 }
 
 #[test]
@@ -221,4 +220,28 @@ fn while_caches_drain_a_rename_is_proposed_where_it_gains_something() {
     assert_eq!(proposal["lever"], "edge.a.example.");
     assert_eq!(proposal["command"], "understudy rename a.example edge.a.example");
     assert!(proposal["gain"]["certain"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn spare_levers_are_kept_ready_by_themselves() {
+    let home = home(&[]);
+    home.edit("understudy.toml", "bake = '1s'", "bake = '1s'\n  spare_levers = 1");
+    let daemon = home.serve();
+    let confirmed = |count: usize| {
+        wait_for("spare levers", || {
+            let all = renames(&home);
+            let ready = all.iter().filter(|one| one["spare"] == true && one["stage"] == "confirmed").count();
+            if ready == count { Ok(()) } else { Err(format!("{all:#?}")) }
+        });
+    };
+    confirmed(1);
+    // Whether a certificate has a fresh name for the mail server nobody knows.
+    daemon.wait_for_log(0, "no fresh name is kept ready for mail.a.example.");
+    assert_eq!(led(&daemon, "www.a.example").0, ["edge.a.example"]);
+    assert_eq!(home.expect(0, "rename a.example www")["outcome"], "done", "in one step");
+    assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
+    // The one that was ready is used: the next one is made ready.
+    confirmed(1);
+    assert_eq!(led(&daemon, "edge-r2.a.example").1, Some(KNAMS));
+    assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
 }

@@ -1,7 +1,7 @@
 //! Whether every name server of a zone has a fresh name: its serial and its answers, asked for at the servers themselves.
 //! No resolver is ever asked: it would remember that the name was not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{cause, told};
 use crate::driver::name_servers::{NameServers, SERIAL_PATIENCE, ask_all, ask_serials, query};
-use crate::driver::rename::Deed;
+use crate::driver::rename::{Deed, Order, Outcome};
 use crate::driver::{Driver, now};
 use crate::name::Name;
 use crate::observation::sight::{Heard, Said};
@@ -30,7 +30,11 @@ const MOST: usize = 16;
 
 /// The renames under way, by zone.
 #[derive(Debug, Default)]
-pub(in crate::driver) struct Renames(BTreeMap<Name, Look>);
+pub(in crate::driver) struct Renames {
+    looks: BTreeMap<Name, Look>,
+    /// The zones in which there may be too few spare names.
+    spares: BTreeSet<Name>,
+}
 
 /// What is known of the next step in a zone.
 #[derive(Debug)]
@@ -52,34 +56,41 @@ struct Question {
 impl Renames {
     /// Has the next step of a zone looked at.
     pub(super) fn look_now(&mut self, origin: &Name) {
-        self.0.insert(origin.clone(), Look { due: now(), asked: None, waits_for: Vec::new() });
+        self.looks.insert(origin.clone(), Look { due: now(), asked: None, waits_for: Vec::new() });
+    }
+
+    /// Has it looked at whether a zone has as many spare names as it should.
+    pub(in crate::driver) fn count_spares(&mut self, origin: &Name) {
+        self.spares.insert(origin.clone());
     }
 }
 
 impl Driver {
     /// Why the next step of a rename in a zone is not taken yet, a line each.
     pub fn rename_waits_for(&self, origin: &Name) -> &[String] {
-        self.renames.0.get(origin).map_or(&[], |look| &look.waits_for)
+        self.renames.looks.get(origin).map_or(&[], |look| &look.waits_for)
     }
 
     /// When a step of a rename is to be looked at next.
     pub(in crate::driver) fn renames_due(&mut self) -> Option<Timestamp> {
         let at = now();
-        let mut looks = std::mem::take(&mut self.renames.0);
+        let mut looks = std::mem::take(&mut self.renames.looks);
         let under_way = self.serving.zones().iter().filter(|zone| next(&zone.content.overlays).is_some());
         for zone in under_way {
             let origin = &zone.content.origin;
             let look = looks.remove(origin).unwrap_or(Look { due: at, asked: None, waits_for: Vec::new() });
-            self.renames.0.insert(origin.clone(), look);
+            self.renames.looks.insert(origin.clone(), look);
         }
-        self.renames.0.values().map(|look| look.due).min()
+        let spares = (!self.renames.spares.is_empty()).then_some(at);
+        self.renames.looks.values().map(|look| look.due).chain(spares).min()
     }
 
     /// Takes the steps of renames that can be taken.
     pub(in crate::driver) fn look_at_renames(&mut self) {
+        self.keep_spares();
         let at = now();
         let due: Vec<Name> =
-            self.renames.0.iter().filter(|(_, look)| look.due <= at).map(|(origin, _)| origin.clone()).collect();
+            self.renames.looks.iter().filter(|(_, look)| look.due <= at).map(|(origin, _)| origin.clone()).collect();
         for origin in due {
             let Some(zone) = self.serving.zone(origin.as_ref()) else { continue };
             let content = std::sync::Arc::clone(&zone.content);
@@ -99,7 +110,10 @@ impl Driver {
                 _ => Stage::Referenced,
             };
             match self.take_step(&content, &rename, stage) {
-                Ok(()) => self.renames.look_now(&origin),
+                Ok(()) => {
+                    self.renames.look_now(&origin);
+                    self.renames.count_spares(&origin);
+                }
                 Err(why) => {
                     tracing::warn!(zone = %origin, "the rename of {} does not go on: {}", rename.lever, why.join("; "));
                     self.look_again(&origin, TRY_AGAIN, Some(why));
@@ -108,8 +122,56 @@ impl Driver {
         }
     }
 
+    /// Begins to keep one more fresh name ready where there are too few. One at a time: the next one is begun when its servers have
+    /// it.
+    fn keep_spares(&mut self) {
+        for origin in std::mem::take(&mut self.renames.spares) {
+            let wanted = self.setup.zone(&origin).map_or(0, |spec| spec.spare_levers);
+            let Some(zone) = self.serving.zone(origin.as_ref()).filter(|_| wanted > 0) else { continue };
+            let content = std::sync::Arc::clone(&zone.content);
+            if next(&content.overlays).is_some() {
+                continue;
+            }
+            let fronts = self.fronts(&content);
+            let levers: BTreeSet<Name> = fronts
+                .into_iter()
+                .flat_map(|front| front.levers)
+                .filter_map(|(_, lever)| self.lever_of(&content, &lever).ok())
+                .collect();
+            let spares = |lever: &Name| content.overlays.of(lever.as_ref()).filter(|rename| rename.spare).count();
+            for lever in levers.into_iter().filter(|lever| spares(lever) < wanted.into()) {
+                if self.keep_spare(&origin, lever) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether one more fresh name begins to be kept ready for a lever.
+    fn keep_spare(&mut self, origin: &Name, lever: Name) -> bool {
+        let order = Order {
+            name: lever.clone(),
+            deed: Deed::Spare,
+            dry_run: false,
+            plan: None,
+            reason: "spare_levers".into(),
+            overrides: Vec::new(),
+        };
+        let why = match self.rename(origin, &order, &crate::world::daemon()) {
+            Ok(Ok(report)) if report.outcome != Outcome::Blocked => return true,
+            Ok(Ok(report)) => {
+                let stopping = report.findings.iter().filter(|found| found.verdict.stops());
+                stopping.map(|found| format!("{}: {}", found.gate, found.reason)).collect::<Vec<_>>().join("; ")
+            }
+            Ok(Err(impossible)) => impossible.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(zone = %origin, "no fresh name is kept ready for {lever}: {why}");
+        false
+    }
+
     fn look_again(&mut self, origin: &Name, pause: Duration, waits_for: Option<Vec<String>>) {
-        if let Some(look) = self.renames.0.get_mut(origin) {
+        if let Some(look) = self.renames.looks.get_mut(origin) {
             look.due = now().after(pause);
             if let Some(lines) = waits_for {
                 look.waits_for = lines;
@@ -144,7 +206,7 @@ impl Driver {
     fn seen_everywhere(&mut self, content: &Content, rename: &Rename) -> Seen {
         let origin = &content.origin;
         let questions = questions(content, rename);
-        let asked = self.renames.0.get_mut(origin).and_then(|look| look.asked.take());
+        let asked = self.renames.looks.get_mut(origin).and_then(|look| look.asked.take());
         match asked.as_ref().map(Receiver::try_recv) {
             Some(Ok(lag)) if lag.is_empty() => {
                 let changed = questions.first().map(|question| (question.name.as_ref(), question.rtype));
@@ -155,7 +217,7 @@ impl Driver {
             }
             Some(Ok(lag)) => return Seen::No(lag),
             Some(Err(TryRecvError::Empty)) => {
-                if let Some(look) = self.renames.0.get_mut(origin) {
+                if let Some(look) = self.renames.looks.get_mut(origin) {
                     look.asked = asked;
                 }
                 return Seen::Asked;
@@ -170,7 +232,7 @@ impl Driver {
         let ask = move || drop(sender.send(lagging(&name, serial, &others, &questions)));
         match thread::Builder::new().name("ask-renamed".into()).spawn(ask) {
             Ok(_) => {
-                if let Some(look) = self.renames.0.get_mut(origin) {
+                if let Some(look) = self.renames.looks.get_mut(origin) {
                     look.asked = Some(receiver);
                 }
                 Seen::Asked

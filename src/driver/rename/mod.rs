@@ -278,6 +278,9 @@ impl Driver {
             false => Outcome::Begun { generation, serial },
         };
         self.renames.look_now(origin);
+        if order.deed == Deed::Begin {
+            self.renames.count_spares(origin);
+        }
         Ok(())
     }
 
