@@ -11,6 +11,7 @@ mod lab;
 mod lag;
 mod load;
 mod refused;
+mod why;
 
 use std::time::{Duration, Instant};
 
