@@ -83,9 +83,12 @@ impl Last {
         self.record.get(HELD).and_then(|held| serde_json::from_value(held.clone()).ok()).unwrap_or_default()
     }
 
-    /// What lay over the texts.
-    pub(super) fn overlays(&self) -> Overlays {
-        self.record.get(OVERLAYS).and_then(|kept| serde_json::from_value(kept.clone()).ok()).unwrap_or_default()
+    /// What lay over the texts; none if it can't be understood.
+    pub(super) fn overlays(&self) -> Option<Overlays> {
+        match self.record.get(OVERLAYS) {
+            Some(kept) => serde_json::from_value(kept.clone()).ok(),
+            None => Some(Overlays::default()),
+        }
     }
 
     /// The content's epoch.

@@ -36,6 +36,21 @@ struct Place {
 }
 
 impl Driver {
+    /// What a zone's files say now. Where renames lie over them all are read: whether these are wanted still may be a matter of other
+    /// zones, too.
+    pub(super) fn load_to_settle(
+        &self,
+        spec: &ZoneSpec,
+        include_outside: bool,
+        shape: Shape,
+        former: Option<&Content>,
+    ) -> Loading {
+        if former.is_none_or(|former| former.overlays.renames.is_empty()) {
+            return self.load(spec, include_outside, shape, former);
+        }
+        self.load_knowing(spec, include_outside, shape, former, |_, _| false)
+    }
+
     /// What a zone's files say now; those that are as they were when what is served was made of them are not read.
     pub(super) fn load(
         &self,
@@ -44,14 +59,26 @@ impl Driver {
         shape: Shape,
         former: Option<&Content>,
     ) -> Loading {
+        self.load_knowing(spec, include_outside, shape, former, |reading, zone| {
+            reading.zone.ptr_eq(&Arc::downgrade(zone)) && reading.stamps.hold()
+        })
+    }
+
+    /// The same; `holds` says whether what was made of a site's files is what they say still.
+    fn load_knowing(
+        &self,
+        spec: &ZoneSpec,
+        include_outside: bool,
+        shape: Shape,
+        former: Option<&Content>,
+        holds: impl Fn(&Reading, &Arc<Zone>) -> bool,
+    ) -> Loading {
         let place = |site: &SiteSpec| Place { common: spec.common.clone(), own: site.file.clone(), include_outside };
         let known = |site: &SiteSpec| {
             let former = former?.sites.iter().find(|former| former.name == site.name)?;
             let reading = self.readings.lock().get(&(spec.origin.clone(), site.name.clone())).cloned()?;
-            let is_same = former.snapshot.shape() == shape
-                && reading.place == place(site)
-                && reading.zone.ptr_eq(&Arc::downgrade(&former.zone))
-                && reading.stamps.hold();
+            let is_same =
+                former.snapshot.shape() == shape && reading.place == place(site) && holds(&reading, &former.zone);
             let Reading { diagnostics, stamps, .. } = reading;
             let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
             is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })

@@ -105,7 +105,7 @@ impl Driver {
             let served = self.serving.zone(spec.origin.as_ref()).cloned();
             let shape = self.shape(&spec.policy);
             let former = served.as_ref().map(|zone| &*zone.content);
-            let loading = self.load(spec, self.setup.include_outside, shape, former);
+            let loading = self.load_to_settle(spec, self.setup.include_outside, shape, former);
             let outcome = match served {
                 _ if !loading.is_good() => ReloadOutcome::KeptLastGood(loading.errors()),
                 Some(former) => {
@@ -144,7 +144,7 @@ impl Driver {
             let (spec, former) = (self.setup.zone(&origin).cloned(), self.serving.zone(origin.as_ref()).cloned());
             let Some((spec, former)) = spec.zip(former) else { continue };
             let shape = self.shape(&spec.policy);
-            let loading = self.load(&spec, self.setup.include_outside, shape, Some(&former.content));
+            let loading = self.load_to_settle(&spec, self.setup.include_outside, shape, Some(&former.content));
             let outcome = match loading.is_good() {
                 false => ReloadOutcome::KeptLastGood(loading.errors()),
                 true => {
@@ -175,7 +175,7 @@ impl Driver {
                 None => Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()),
                 Some(spec) => {
                     let shape = self.shape(&spec.policy);
-                    let loading = self.load(spec, setup.include_outside, shape, Some(&former.content));
+                    let loading = self.load_to_settle(spec, setup.include_outside, shape, Some(&former.content));
                     if !loading.is_good() {
                         continue;
                     }

@@ -232,7 +232,11 @@ impl Driver {
         let spec = self.setup.zone(zone);
         let origin = spec.map_or(zone, |spec| &spec.origin).clone();
         let policy = last.policy(&spec.map(|spec| spec.policy.clone()).unwrap_or_default());
-        let (mut sites, overlays) = (Vec::new(), last.overlays());
+        let Some(overlays) = last.overlays() else {
+            tracing::error!(zone = %origin, "what lay over its texts cannot be understood: it was written by another version");
+            return None;
+        };
+        let mut sites = Vec::new();
         for name in bundle.sites() {
             let (texts, shape) = (SiteTexts::of_bundle(name, bundle), self.shape(&policy));
             let loading = from_kept(&origin, name, texts, shape, &overlays, None);

@@ -630,7 +630,7 @@ impl Driver {
     /// What is to lie over the texts of a zone: its renames, and where references to levers of other zones turn.
     pub(super) fn laid_over(&self, origin: &Name, former: Option<&Content>) -> Overlays {
         let own = former.map(|former| former.overlays.clone());
-        let own = own.or_else(|| Some(self.published.get(origin)?.overlays())).unwrap_or_default();
+        let own = own.or_else(|| self.published.get(origin)?.overlays()).unwrap_or_default();
         let others = self.serving.zones().iter().filter(|zone| zone.content.origin != *origin);
         let turns: Vec<Turn> = others.flat_map(|zone| zone.content.overlays.own_turns()).collect();
         Overlays { turns, ..own }
