@@ -305,6 +305,7 @@ fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
         old_until: matches!(outcome, MoveOutcome::Done { .. }).then_some(Timestamp(1_269_453_900_000)),
         old_share: matches!(outcome, MoveOutcome::Done { .. }).then(|| "38.5%".into()),
         forecast: None,
+        proposals: Vec::new(),
         warnings: Vec::new(),
         outcome,
     }

@@ -33,7 +33,7 @@ impl Daemon {
         let forecast = report(&drain, Vec::new(), self.driver.serving(), &origin);
         let moves = self.driver.traffic(&origin).into_iter().flat_map(|state| state.moves.values());
         let held = moves.filter_map(|moving| Some(story::why(&moving.hold.as_ref()?.why))).collect();
-        let proposals = if drain.moves.is_empty() { Vec::new() } else { self.proposals(&origin) };
+        let proposals = if drain.moves.is_empty() { Vec::new() } else { self.proposals(&origin, None) };
         Ok(DrainReport { zone: origin, name: request.name.clone(), runs, held, proposals, forecast })
     }
 }

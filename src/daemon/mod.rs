@@ -254,6 +254,9 @@ impl Daemon {
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
         let mut report = moves::report(report, &order, self.driver.serving())?;
         self.weigh(&origin, &mut report.findings);
+        if request.dry_run && !report.moves.is_empty() {
+            report.proposals = self.proposals(&origin, Some(&report.to));
+        }
         Ok(report)
     }
 

@@ -122,6 +122,7 @@ pub(super) fn report(
         old_until: report.old_until,
         old_share: report.old_share.map(|share| share.to_string()),
         forecast,
+        proposals: Vec::new(),
         warnings: report.warnings,
         outcome,
     })

@@ -49,7 +49,7 @@ impl Daemon {
             after: change.after,
         });
         let gains = match request.action {
-            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references),
+            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references, None),
             _ => Vec::new(),
         };
         let mut references: Vec<Reference> = Vec::new();
@@ -81,15 +81,24 @@ impl Daemon {
         })
     }
 
-    /// What a rename of a lever would gain now.
-    fn gains(&self, origin: &Name, lever: &Name, references: &[crate::rename::refer::Reference]) -> Vec<GainReport> {
+    /// What a rename of a lever would gain now, or once everybody is answered from a site.
+    fn gains(
+        &self,
+        origin: &Name,
+        lever: &Name,
+        references: &[crate::rename::refer::Reference],
+        site: Option<&str>,
+    ) -> Vec<GainReport> {
         let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
-        let gains = self.driver.gains(&zone.content, lever, references, &self.known_resolvers());
+        let only = site.and_then(|site| zone.content.site_named(site)).map(|site| vec![site]);
+        let answered = only.unwrap_or_else(|| zone.sites_in_use().to_vec());
+        let gains = self.driver.gains(&zone.content, lever, references, &self.known_resolvers(), &answered);
         gains.iter().map(gain_report).collect()
     }
 
-    /// Renames that would lead users round what caches hold of a zone that is moved, the one that gains most first.
-    pub(super) fn proposals(&self, origin: &Name) -> Vec<Proposal> {
+    /// Renames that would lead users round what caches hold of a zone that is moved, or once everybody is answered from a site;
+    /// the one that gains most first.
+    pub(super) fn proposals(&self, origin: &Name, site: Option<&str>) -> Vec<Proposal> {
         let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
         let content = &zone.content;
         let of_zone = |lever: &Name| lever.as_ref().is_at_or_below(origin.as_ref());
@@ -101,7 +110,7 @@ impl Daemon {
             .take(MOST_PROPOSED)
             .filter_map(|lever| {
                 let references = self.driver.leading_to(content, &lever);
-                let gains = self.gains(origin, &lever, &references);
+                let gains = self.gains(origin, &lever, &references, site);
                 // What is stuck by a move is old data, mostly; what gains least is promised.
                 let gain = gains
                     .into_iter()

@@ -212,6 +212,11 @@ fn while_caches_drain_a_rename_is_proposed_where_it_gains_something() {
     let daemon = home.serve();
     assert!(home.expect(0, "drain a.example")["proposals"].is_null(), "nothing is moved");
     assert_eq!(led(&daemon, "www.a.example").1, Some(KNAMS));
+    let foreseen = wait_for("a dry run that says what a rename would gain then", || {
+        let report = home.expect(6, "failover a.example --to pmtpa --dry-run");
+        report["proposals"].as_array().and_then(|all| all.first().cloned()).ok_or_else(|| format!("{report:#}"))
+    });
+    assert_eq!(foreseen["lever"], "edge.a.example.");
     follow(&home, 0, "failover a.example --to pmtpa --until moved");
     let proposal = wait_for("a proposal", || {
         let report = home.expect(0, "drain a.example");

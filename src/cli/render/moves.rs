@@ -8,6 +8,7 @@ use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::RecordDiff;
 use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport};
+use crate::control::api::rename::Proposal;
 
 impl Report for MoveReport {
     fn text(&self) -> String {
@@ -87,6 +88,15 @@ impl MoveReport {
              caches keep old answers for too long: understudy drain {zone}; keep the old site up until it is over\n  \
              something looks wrong: understudy hold {zone}, then resume or the way back"
         );
+        if let Some(Proposal { command, gain, .. }) = self.proposals.first() {
+            let _ = writeln!(
+                text,
+                "  caches do not let go: {command}; for {:.1} % of what was asked of late users would arrive sooner,\n    by {:.0} s on \
+                 average: the same with --dry-run says more",
+                gain.certain * 100.0,
+                gain.sooner_seconds
+            );
+        }
         text
     }
 

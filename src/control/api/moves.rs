@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::drain::ForecastReport;
+use super::rename::Proposal;
 use super::{Finding, Override, RecordDiff, Route};
 use crate::digest::Digest;
 use crate::name::Name;
@@ -107,6 +108,9 @@ pub struct MoveReport {
     /// told what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<ForecastReport>,
+    /// Of a dry run: renames that would lead users round caches that hold on to old answers, or to none, for longer than they should.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<Proposal>,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,

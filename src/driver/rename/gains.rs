@@ -12,7 +12,7 @@ use crate::net::Network;
 use crate::profile::{Kind, Population, Profile};
 use crate::rename::refer::Reference;
 use crate::rr::RrType;
-use crate::serving::content::Content;
+use crate::serving::content::{Content, SiteId};
 use crate::serving::told::Edition;
 use crate::time::{Timestamp, Ttl};
 
@@ -49,7 +49,7 @@ struct Asked {
 }
 
 impl Driver {
-    /// What a rename of a lever would gain now, for each kind of answer that may be stuck there; nothing if it is not noted who is
+    /// What a rename of a lever would gain where these sites are answered from, for each kind of answer that may be stuck there; nothing if it is not noted who is
     /// told what, or nobody asked.
     pub fn gains(
         &self,
@@ -57,9 +57,10 @@ impl Driver {
         lever: &Name,
         references: &[Reference],
         resolvers: &[Resolver],
+        answered: &[SiteId],
     ) -> Vec<Gains> {
         let at = now();
-        let Some((asked, is_whole)) = self.asked_for(content, lever, references, resolvers, at) else {
+        let Some((asked, is_whole)) = self.asked_for(content, lever, references, resolvers, answered, at) else {
             return Vec::new();
         };
         let longest = |ttls: &mut dyn Iterator<Item = Ttl>| {
@@ -122,6 +123,7 @@ impl Driver {
         lever: &Name,
         references: &[Reference],
         resolvers: &[Resolver],
+        answered: &[SiteId],
         at: Timestamp,
     ) -> Option<(BTreeMap<usize, Asked>, bool)> {
         let zone = self.serving.zone(content.origin.as_ref())?;
@@ -129,7 +131,7 @@ impl Driver {
         let fronts = references.iter().filter(|found| found.rtype == RrType::CNAME).map(|found| &found.owner);
         let hashes: BTreeSet<u64> = fronts.chain([lever]).map(|name| self.serving.key.of(name.as_ref())).collect();
         // What a site tells that nobody is answered from any more is old.
-        let current: BTreeSet<Edition> = zone.sites_in_use().iter().map(|site| zone.edition(*site)).collect();
+        let current: BTreeSet<Edition> = answered.iter().map(|site| zone.edition(*site)).collect();
         let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
         folding.each_part(|known, part| {
             for told in part {
