@@ -1,44 +1,35 @@
 //! Renames: what operators ask of them, and getting each step of one published.
 
 mod asking;
+mod draft;
 pub mod gains;
 mod resolve;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::load::{SiteTexts, from_kept};
-use super::name_servers::NameServers;
 use super::plan::{RrsetChange, changes};
 use super::publish::{Cause, Texts};
 use super::sharing::share;
 use super::{Driver, DriverError, now};
 use crate::digest::Digest;
 use crate::door::{Candidate, Idle, Override, Proposal, Verified, stops};
-use crate::evidence::Verdict;
-use crate::exposure::known::Known as _;
-use crate::gate::rename::{Renaming, judge};
 use crate::gate::{Finding, id};
 use crate::name::{Name, NameRef};
-use crate::rename::fresh::{NoFresh, choose};
+use crate::rename::fresh::NoFresh;
 use crate::rename::refer::{Reference, references, refers};
-use crate::rename::{MOST, Overlays, Rename, Stage, Turn};
-use crate::rr::RrType;
+use crate::rename::{MOST, Overlays, Stage, Turn};
 use crate::serial::Serial;
 use crate::serving::content::Content;
 use crate::store::audit::{Deed as Audited, Override as Overridden};
 use crate::store::journal::Actor;
-use crate::time::Timestamp;
 use crate::world::judging::freshness;
 
 pub(super) use asking::Renames;
 pub use asking::next;
-
-/// How long an old lever has to be left alone before it is retired.
-const QUIET: Duration = Duration::from_secs(7 * 86_400);
 
 /// What an operator asks for.
 #[derive(Clone, Debug)]
@@ -292,200 +283,6 @@ impl Driver {
         Ok(generation)
     }
 
-    /// What an order comes to. Nothing is changed.
-    fn draft_rename(&self, origin: &Name, order: &Order) -> Result<Draft, Impossible> {
-        let zone = self.serving.zone(origin.as_ref()).ok_or_else(|| Impossible::NotServed(origin.clone()))?;
-        let content = Arc::clone(&zone.content);
-        match order.deed {
-            Deed::Begin | Deed::Spare => self.draft_begin(&content, order),
-            Deed::Undo => self.draft_undo(&content, &order.name),
-            Deed::Retire => self.draft_retire(&content, &order.name),
-        }
-    }
-
-    fn draft_begin(&self, content: &Content, order: &Order) -> Result<Draft, Impossible> {
-        let lever = self.lever_of(content, &order.name)?;
-        let overlays = &content.overlays;
-        let is_under_way = |rename: &&Rename| !rename.spare && matches!(rename.stage, Stage::Staged | Stage::Confirmed);
-        if let Some(under_way) = overlays.of(lever.as_ref()).find(is_under_way) {
-            return Err(Impossible::UnderWay { lever: lever.clone(), fresh: under_way.fresh.clone() });
-        }
-        let references = self.leading_to(content, &lever);
-        let words = order.overrides.iter().map(ToString::to_string).collect();
-        let spare = overlays.of(lever.as_ref()).find(|rename| rename.spare).filter(|_| order.deed == Deed::Begin);
-        let rename = match spare {
-            Some(spare) => Rename { spare: false, words, ..spare.clone() },
-            None => self.fresh_rename(content, &lever, &references, order.deed == Deed::Spare, words)?,
-        };
-        let (fresh, stage) = (rename.fresh.clone(), rename.stage);
-        let renamed = |stage| overlays.without(fresh.as_ref()).with(Rename { stage, ..rename.clone() });
-        let findings = self.judge_rename(content, &rename, &references);
-        let (next, end) = match (order.deed, stage) {
-            (Deed::Spare, _) => (renamed(Stage::Staged), renamed(Stage::Confirmed)),
-            // Its servers were seen to have it: that is what it was kept ready for.
-            (_, Stage::Confirmed) => (renamed(Stage::Referenced), renamed(Stage::Referenced)),
-            _ => (renamed(Stage::Staged), renamed(Stage::Referenced)),
-        };
-        Ok(Draft { lever, fresh, next, end, findings, references })
-    }
-
-    /// A rename of a lever that was not thought of before.
-    fn fresh_rename(
-        &self,
-        content: &Content,
-        lever: &Name,
-        references: &[Reference],
-        spare: bool,
-        words: Vec<String>,
-    ) -> Result<Rename, Impossible> {
-        if content.overlays.renames.len() >= MOST {
-            return Err(Impossible::TooMany(content.origin.clone()));
-        }
-        let sites: Vec<_> = content.sites.iter().map(|site| &*site.zone).collect();
-        let chosen = choose(&sites, lever.as_ref(), content.overlays.last);
-        let (fresh, number) = chosen.map_err(|why| Impossible::NoFresh { lever: lever.clone(), why })?;
-        let whole = references.iter().any(|reference| reference.rtype == RrType::DNAME);
-        let (lever, stage) = (lever.clone(), Stage::Staged);
-        Ok(Rename { lever, fresh, number, stage, spare, whole, words })
-    }
-
-    fn judge_rename(&self, content: &Content, rename: &Rename, references: &[Reference]) -> Vec<Finding> {
-        let leads = |zone: &Content| {
-            zone.sites.iter().any(|site| site.zone.is_signed() && leads_to(&site.zone, content, &rename.lever))
-        };
-        let others = self.serving.zones().iter().filter(|zone| zone.content.origin != content.origin);
-        let signed: Vec<Name> =
-            others.filter(|zone| leads(&zone.content)).map(|zone| zone.content.origin.clone()).collect();
-        let renaming = Renaming {
-            origin: content.origin.as_ref(),
-            sites: &content.sites,
-            lever: rename.lever.as_ref(),
-            fresh: rename.fresh.as_ref(),
-            whole: rename.whole,
-            references,
-            signed: &signed,
-        };
-        let mut findings = judge(&renaming);
-        findings.push(self.servers_known(content));
-        findings
-    }
-
-    /// `rename.name-servers`: it has to be known where all name servers of the zone are asked whether they have the fresh name.
-    fn servers_known(&self, content: &Content) -> Finding {
-        let origin = content.origin.as_ref();
-        let Some(spec) = self.setup.zone(&content.origin) else {
-            return Finding::pass(id::RENAME_SERVERS, origin, "the zone is not configured any more");
-        };
-        let servers = NameServers::of(spec, &content.sites[0]);
-        if servers.elsewhere.is_empty() {
-            let reason = format!("{} of its name servers are asked", servers.addresses.len());
-            return Finding::pass(id::RENAME_SERVERS, origin, reason);
-        }
-        Finding {
-            gate: id::RENAME_SERVERS,
-            zone: content.origin.clone(),
-            verdict: Verdict::Unknown,
-            reason: "not all name servers of the zone can be asked whether they have the fresh name: one that lags would tell \
-                     resolvers that it does not exist"
-                .into(),
-            remedy: "set `name_servers` of the zone to where they are asked; or override this once you know that they have it at \
-                     once"
-                .into(),
-            items: servers.elsewhere.iter().map(|name| format!("{name}: its address is not known here")).collect(),
-        }
-    }
-
-    fn draft_undo(&self, content: &Content, name: &Name) -> Result<Draft, Impossible> {
-        let overlays = &content.overlays;
-        let rename = self.meant(content, name, |rename| rename.stage != Stage::Returned);
-        let rename =
-            rename.ok_or_else(|| Impossible::Nothing(format!("{name} is not renamed: there is nothing to undo")))?;
-        let fresh = rename.fresh.as_ref();
-        let end = match rename.stage {
-            Stage::Retired => overlays.at(fresh, Stage::Referenced),
-            Stage::Referenced => overlays.at(fresh, Stage::Returned),
-            // Nobody was ever led there.
-            _ => overlays.without(fresh),
-        };
-        let (lever, fresh) = (rename.lever.clone(), rename.fresh.clone());
-        let references = self.leading_to(content, &lever);
-        Ok(Draft { lever, fresh, next: end.clone(), end, findings: Vec::new(), references })
-    }
-
-    fn draft_retire(&self, content: &Content, name: &Name) -> Result<Draft, Impossible> {
-        let overlays = &content.overlays;
-        let is_over = |rename: &Rename| matches!(rename.stage, Stage::Referenced | Stage::Returned);
-        let rename = self.meant(content, name, is_over).ok_or_else(|| {
-            Impossible::Nothing(format!("{name} is neither an old lever nor a fresh name that nothing leads to"))
-        })?;
-        let (lever, fresh) = (rename.lever.clone(), rename.fresh.clone());
-        let latest = overlays.own_turns().into_iter().find(|turn| turn.lever == lever).map(|turn| turn.fresh);
-        let is_led_to = latest.as_ref() == Some(&fresh);
-        let (end, old) = match is_led_to {
-            true => (overlays.at(fresh.as_ref(), Stage::Retired), lever.clone()),
-            false => (overlays.without(fresh.as_ref()), fresh.clone()),
-        };
-        let findings = vec![self.quiet(content, &old)];
-        let references = self.leading_to(content, &lever);
-        Ok(Draft { lever, fresh, next: end.clone(), end, findings, references })
-    }
-
-    /// The latest rename that a name can mean, by its lever or its fresh name.
-    fn meant<'c>(&self, content: &'c Content, name: &Name, wanted: impl Fn(&Rename) -> bool) -> Option<&'c Rename> {
-        let is_named = |rename: &&Rename| rename.lever == *name || rename.fresh == *name;
-        let renames = content.overlays.renames.iter().rev();
-        let exact = renames.clone().find(|rename| rename.fresh == *name && wanted(rename));
-        exact.or_else(|| renames.clone().filter(is_named).find(|rename| wanted(rename))).or_else(|| {
-            let lever = self.lever_of(content, name).ok()?;
-            renames.filter(|rename| rename.lever == lever).find(|rename| wanted(rename))
-        })
-    }
-
-    /// `rename.quiet`: whether a name was left alone for so long that nobody misses it.
-    fn quiet(&self, content: &Content, old: &Name) -> Finding {
-        let at = now();
-        let origin = content.origin.as_ref();
-        let asked = self.last_told(content, old);
-        let (verdict, reason) = match asked {
-            None => (
-                Verdict::Unknown,
-                format!("it is not noted who is told what, so that nobody knows when {old} was asked for last"),
-            ),
-            Some((Some(last), _)) if at.since(last) < QUIET => {
-                (Verdict::Block, format!("{old} was asked for at {last}, {} s ago", at.since(last).as_secs()))
-            }
-            Some((_, since)) if at.since(since) < QUIET => {
-                (Verdict::Unknown, format!("{old} was not asked for since {since}; what was before that is not known"))
-            }
-            Some(_) => {
-                return Finding::pass(
-                    id::RENAME_QUIET,
-                    origin,
-                    format!("{old} was not asked for in {} days", QUIET.as_secs() / 86_400),
-                );
-            }
-        };
-        let remedy = format!(
-            "wait until it was left alone for {} days; to retire it now, override this by the digest shown",
-            QUIET.as_secs() / 86_400
-        );
-        let zone = content.origin.clone();
-        let items = vec![format!("{old}: who still leads there would be told that it does not exist")];
-        Finding { gate: id::RENAME_QUIET, zone, verdict, reason, remedy, items }
-    }
-
-    /// When a name was told last, and since when that is known; none if it is not noted.
-    fn last_told(&self, content: &Content, name: &Name) -> Option<(Option<Timestamp>, Timestamp)> {
-        let zone = self.serving.zone(content.origin.as_ref())?;
-        self.folding.as_ref()?.look(|known| {
-            let is_it = |decided: u64| zone.name_under(decided).is_some_and(|told| told == *name);
-            let of_zone = |edition| known.edition(edition).is_some_and(|info| info.zone == content.origin);
-            let told = known.points().iter().filter(|(_, point)| of_zone(point.what.edition));
-            let told = told.filter(|(_, point)| point.what.question.is_some_and(|(decided, _)| is_it(decided.name)));
-            Some((told.map(|(_, point)| point.last).max(), known.since().max(known.blind_until_of(&content.origin))))
-        })
-    }
-
     /// What leads to a lever, or to one of its fresh names, in all zones of ours.
     pub fn leading_to(&self, content: &Content, lever: &Name) -> Vec<Reference> {
         let wanted = |target: NameRef<'_>| {
@@ -593,12 +390,6 @@ impl Driver {
             report.warnings.push(format!("this is not in the audit trail, which could not be written: {error}"));
         }
     }
-}
-
-/// Whether a zone leads to a lever or to one of its fresh names.
-fn leads_to(zone: &crate::zone::rrsets::Zone, content: &Content, lever: &Name) -> bool {
-    refers(zone, lever.as_ref())
-        || content.overlays.of(lever.as_ref()).any(|rename| refers(zone, rename.fresh.as_ref()))
 }
 
 /// What a step did, in a sentence.
