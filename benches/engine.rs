@@ -159,7 +159,7 @@ fn content(zone: &Zone, shape: Shape) -> Arc<Content> {
     let snapshot = Arc::new(Snapshot::compile(zone, shape).unwrap());
     let site = SiteContent { name: "only".into(), zone: Arc::new(zone.clone()), snapshot, signatures: None };
     let origin = zone.origin().to_name();
-    Arc::new(Content { origin, sites: vec![site], policy: Policy::default(), epoch: 0 })
+    Arc::new(Content { origin, sites: vec![site], policy: Policy::default(), epoch: 0, overlays: Default::default() })
 }
 
 fn candidate(before: &Arc<Serving>, content: &Arc<Content>) -> Candidate {

@@ -18,6 +18,7 @@ use understudy::failover::moves::{MoveId, PhaseKind};
 use understudy::failover::names::Frozen;
 use understudy::failover::plan::{Kind, Plan};
 use understudy::failover::policy::Policy;
+use understudy::failover::sample::Sample;
 use understudy::failover::state::State;
 use understudy::failover::step::step;
 use understudy::name::Name;
@@ -90,6 +91,7 @@ fn next(state: &State) -> (Event, Timestamp) {
         Some((effect, Effect::Judge { .. })) => (Event::Judged { effect, verdict: Judgement::Passed }, now),
         Some((effect, Effect::Publish)) => (Event::Published { effect }, now),
         Some((effect, Effect::Confirm)) => (Event::Confirmed { effect }, now),
+        Some((effect, Effect::Sample { .. })) => (Event::DrainSampled { effect, sample: Sample::default() }, now),
         Some((effect, _)) => (Event::Told { effect }, now),
         None => (Event::Tick, now.max(state.deadline().unwrap())),
     }
@@ -187,6 +189,7 @@ fn begin(state: &mut State, kind: Kind, to: &str, regions: &[&str]) -> MoveId {
         reason: "to measure".into(),
         overrides: Vec::new(),
         at: now,
+        forecast: None,
     });
     take(state, &Event::Begin { plan, policy: state.policy.clone() }, now);
     id
@@ -204,6 +207,7 @@ fn until(state: &mut State, id: MoveId, phase: PhaseKind) {
         let event = match asked.map(|effect| (effect, &state.pending[&effect].effect)) {
             Some((effect, Effect::Judge { .. })) => Event::Judged { effect, verdict: Judgement::Passed },
             Some((effect, Effect::Publish)) => Event::Published { effect },
+            Some((effect, Effect::Sample { .. })) => Event::DrainSampled { effect, sample: Sample::default() },
             Some((effect, _)) => Event::Confirmed { effect },
             None => Event::Tick,
         };

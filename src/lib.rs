@@ -20,6 +20,9 @@ pub mod time;
 // Zone texts: read, checked, laid over one another.
 pub mod zone;
 
+// Levers, and their records under fresh names: what lies over the texts.
+pub mod rename;
+
 // A zone at one site, compiled; looking up; writing answers.
 pub mod snapshot;
 
@@ -28,6 +31,9 @@ pub mod serving;
 
 // Names that are asked for to find out what resolvers keep.
 pub mod canary;
+
+// How a zone is drilled, what came of it, whose turn it is.
+pub mod drill;
 
 // What may speak against a change.
 pub mod gate;
@@ -46,6 +52,9 @@ pub mod observation;
 
 // The share on the new answer over time, in closed form.
 pub mod drain;
+
+// By how much sooner a rename leads users round what is stuck.
+pub mod gain;
 
 // Moving a zone's traffic: plans, and later their phases.
 pub mod failover;

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use understudy::cli::Doers;
+
 fn main() -> ExitCode {
-    understudy::cli::run(std::env::args_os(), understudy::daemon::serve)
+    let doers = Doers { serve: understudy::daemon::serve, dry_run: understudy::daemon::dry_run };
+    understudy::cli::run(std::env::args_os(), &doers)
 }

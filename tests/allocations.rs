@@ -68,7 +68,8 @@ tree DNAME bench.test.
 #[test]
 fn an_answer_allocates_nothing() {
     assert_eq!(taken(|| vec![0u8; 10]), 1, "the allocator counts");
-    let mix = mix::Mix::of(2000);
+    // So many that lookups are prepared ahead.
+    let mix = mix::Mix::of(10_000);
     let origin = Name::absolute(mix::ORIGIN).unwrap();
     let zone = mix.text(1) + ODD;
     let serving = engine::serve([(&origin, zone.as_str())]);
@@ -97,7 +98,8 @@ fn an_answer_allocates_nothing() {
 /// Neither with clients at both sides of a move, TTLs lowered, and a resolver that names its clients' networks.
 #[test]
 fn an_answer_allocates_nothing_while_traffic_moves() {
-    let mix = mix::Mix::of(2000);
+    // So many that lookups are prepared ahead.
+    let mix = mix::Mix::of(10_000);
     let texts = [1, 2].map(|site| mix.text(site) + ODD + &format!("moves A 192.0.2.{site}\n"));
     let content = sites::content(mix::ORIGIN, &texts.each_ref().map(String::as_str));
     let trusted = Ranges::new([("127.0.0.0/8".parse::<Network>().unwrap(), 1)]);

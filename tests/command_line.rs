@@ -21,7 +21,7 @@ fn exit_codes_say_how_it_went() {
     let zone = |file: &str| format!("version = 1\n[[zone]]\nname = 'a.example'\nfile = '{file}'\n");
     write("understudy.toml", &zone("good.zone"));
     write("lost.toml", &zone("lost.zone"));
-    let odd = "[[classes]]\nname = 'odd'\nweight = 1\nprofile = { positive = { floor = 9, stale = { for = 60 } } }\n";
+    let odd = "[[classes]]\nname = 'odd'\nweight = 100\nprofile = { positive = { floor = 9, stale = { for = 60 } } }\n";
     write("clients.toml", odd);
     write("slip.toml", &zone("good.zone").replace("file", "flie"));
 

@@ -148,17 +148,17 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "the case of a question counts",
         SOUGHT,
-        "*folded = octet.to_ascii_lowercase();",
-        "*folded = if SWITCH { *octet } else { octet.to_ascii_lowercase() };",
+        "block.make_ascii_lowercase();",
+        "if !SWITCH { block.make_ascii_lowercase() }",
     ),
 ];
 
 /// The crates that the core may name; `layers.rs` holds it to them.
 const CRATES: [&str; 7] = ["foldhash", "ring", "serde", "sha1", "sha2", "siphasher", "thiserror"];
 /// Modules of the vocabulary and the core that the test needs.
-const MODULES: [&str; 14] = [
-    "count", "digest", "door", "evidence", "gate", "name", "net", "rr", "serial", "serving", "share", "snapshot",
-    "time", "zone",
+const MODULES: [&str; 16] = [
+    "count", "digest", "door", "drill", "evidence", "gate", "name", "net", "rename", "rr", "serial", "serving",
+    "share", "snapshot", "time", "zone",
 ];
 /// Files of `tests/support/` that the test needs.
 const SUPPORT: [&str; 5] = ["compare", "corpus", "engine", "generate", "message"];

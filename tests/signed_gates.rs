@@ -75,7 +75,13 @@ fn capped(texts: &[&str], epoch: u64, negative_ttl: Option<Ttl>, max_ttl: Option
         let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, None)));
         SiteContent { name: format!("site{number}"), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures }
     };
-    Content { origin: origin(), sites: texts.iter().enumerate().map(site).collect(), policy: Policy::default(), epoch }
+    Content {
+        origin: origin(),
+        sites: texts.iter().enumerate().map(site).collect(),
+        policy: Policy::default(),
+        epoch,
+        overlays: Default::default(),
+    }
 }
 
 /// What is judged of going from `before`, if anything, to `site` of `after`; and what would be served.

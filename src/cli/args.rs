@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use super::simulate::{Limit, Side};
 use crate::config::not_a_listener;
 use crate::control::api::Override;
 use crate::digest::Digest;
@@ -29,7 +30,7 @@ Exit codes:
   1  an error; or a move that was published and not confirmed
   2  the command line is wrong
   3  a gate blocks; nothing was changed
-  4  a move is held
+  4  a move is held, or a drill was interrupted
   5  a move was reversed
   6  a dry run: there are changes to make";
 
@@ -88,12 +89,17 @@ Examples:
   understudy check
       Checks ./understudy.toml and every zone and site in it.
   understudy check wiki.example wiki.example.zone
-      Checks one file as the zone wiki.example."
+      Checks one file as the zone wiki.example.
+  understudy check --levers
+      Says of each front name how `understudy rename` can help it."
     )]
     Check {
         /// A configuration file; or a zone's origin and its file
         #[arg(value_name = "CONFIG | ORIGIN FILE", num_args = 0..=2)]
         subject: Vec<PathBuf>,
+        /// List each name that users hold with its lever, or how to give it one
+        #[arg(long)]
+        levers: bool,
     },
     /// Have the daemon read its configuration and zones again
     #[command(after_help = "\
@@ -278,10 +284,27 @@ Examples:
     Top {
         /// Only of this zone [default: all]
         zone: Option<String>,
-        /// How many of each
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        /// How many of each, at least one
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
+    /// Move a zone there and back where nobody is sent to, to see that it would work
+    #[command(after_help = "\
+A drill goes the whole way of a switchover and back again: gates, steps, TTLs and times are those of
+the policy, and so it takes as long. It answers on listeners of its own; what users are answered, the
+serial and the generation stay as they are. There is one at a time; what is done to the zone for real
+ends it. Ctrl-C leaves it going.
+
+Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted.
+
+Examples:
+  understudy drill wiki.example --to pmtpa
+  understudy drill wiki.example --attach
+      Follows the one that is under way.
+  understudy drill wiki.example --abort --reason 'not today'
+  understudy drill --list
+      Those there were: how they ended, and how long each phase took.")]
+    Drill(DrillArgs),
     /// Make the state directory of a server that never ran before
     #[command(after_help = "\
 A server that finds its state directory empty cannot know whether it is new, or has lost what it
@@ -294,6 +317,28 @@ the serial to go on from, and moves nothing where none of them answers.")]
     /// Find out what resolvers keep, and how long
     #[command(subcommand)]
     Probe(ProbeSub),
+    /// Lead users round caches that do not let go: a lever's records under a fresh name
+    #[command(after_help = "\
+A front is a name that users hold (`www`), its lever the name that its CNAME, MX, SRV or HTTPS record
+leads to. The lever's records, and what hangs on it, are published under a fresh name beside it, and
+every name server of the zone is asked whether it has them, serial and answer; only then all that
+leads to the lever turns. The old lever stays. It is no edit of the zone files: it lies over them,
+outlives moves, reloads and restarts, and ends once the files say the same (docs/rename.md).
+
+Examples:
+  understudy rename wiki.example
+      Lists each front with its lever, or how to give it one; and the renames there are.
+  understudy rename wiki.example www --dry-run
+      Says what would change and what the gates say, and changes nothing.
+  understudy rename wiki.example edge --reason 'resolvers hold that it does not exist'
+  understudy rename wiki.example edge --spare
+      Keeps a fresh name ready on every name server, so that the worst day needs one step only.
+  understudy rename wiki.example --print
+      The lines that write the renames into the zone's files.
+  understudy rename wiki.example edge --undo
+  understudy rename wiki.example edge --retire
+      Stops answering the old lever, once it was left alone for days.")]
+    Rename(RenameArgs),
     /// Play a move through with simulated resolvers and clients, to see how fast it would be
     #[command(after_help = "\
 Resolvers are drawn from a population: 82 % keep TTLs, 8 % cap them, 7 % have a floor, 2 % give
@@ -320,6 +365,39 @@ Examples:
     },
 }
 
+/// A rename, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct RenameArgs {
+    /// The zone
+    pub(super) zone: String,
+    /// The lever, or a front that has one [default: list them]
+    pub(super) name: Option<String>,
+    /// Only keep a fresh name ready, seen on every name server
+    #[arg(long, conflicts_with_all = ["undo", "retire", "print"])]
+    pub(super) spare: bool,
+    /// Lead everything back to the lever
+    #[arg(long, conflicts_with_all = ["retire", "print"])]
+    pub(super) undo: bool,
+    /// Stop answering what nothing leads to any more
+    #[arg(long, conflicts_with = "print")]
+    pub(super) retire: bool,
+    /// Print the lines that write the zone's renames into its files
+    #[arg(long, conflicts_with_all = ["name", "dry_run", "plan", "reason", "overrides"])]
+    pub(super) print: bool,
+    /// Say what would happen, and change nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Run the plan with this digest, as a dry run showed it, and no other
+    #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
+    pub(super) plan: Option<String>,
+    /// Why; kept in the audit trail
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+    /// Accept the findings of this gate that were shown under this digest (repeatable)
+    #[arg(long = "override", value_name = "GATE@DIGEST")]
+    pub(super) overrides: Vec<Override>,
+}
+
 /// A move, as it is typed.
 #[derive(Debug, clap::Args)]
 pub(super) struct MoveArgs {
@@ -338,6 +416,35 @@ pub(super) struct MoveArgs {
     pub(super) rest: BackArgsRest,
 }
 
+/// A drill, as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct DrillArgs {
+    /// The zone
+    #[arg(required_unless_present = "list")]
+    pub(super) zone: Option<String>,
+    /// The site to go to [default: the one that was gone to longest ago]
+    #[arg(long, value_name = "SITE", conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) to: Option<String>,
+    /// Only this region [default: all]
+    #[arg(long, value_name = "REGION", conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) region: Option<String>,
+    /// Why; kept in the journal
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["attach", "list"])]
+    pub(super) reason: Option<String>,
+    /// Do not follow it
+    #[arg(long, conflicts_with_all = ["attach", "abort", "list"])]
+    pub(super) detach: bool,
+    /// Follow the one that is under way
+    #[arg(long, conflicts_with_all = ["abort", "list"])]
+    pub(super) attach: bool,
+    /// End the one that is under way
+    #[arg(long, conflicts_with = "list")]
+    pub(super) abort: bool,
+    /// Show the drills that there were
+    #[arg(long)]
+    pub(super) list: bool,
+}
+
 /// A rollback, as it is typed.
 #[derive(Debug, clap::Args)]
 pub(super) struct BackArgs {
@@ -353,7 +460,7 @@ pub(super) struct BackArgsRest {
     /// Only this region [default: all]
     #[arg(long, value_name = "REGION")]
     pub(super) region: Option<String>,
-    /// Say what would happen, and change nothing
+    /// Say what would happen, and change nothing; without a daemon, by a copy of its state
     #[arg(long)]
     pub(super) dry_run: bool,
     /// The digest of the plan that a dry run showed; any other is refused
@@ -411,12 +518,19 @@ pub(super) struct SimulateArgs {
     /// So many clients keep answers themselves [default: 70%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(super) applications: Option<Share>,
-    /// How many uses a second the target carries; a step that brings more is warned of
-    #[arg(long, value_name = "N")]
-    pub(super) capacity: Option<u32>,
+    /// How many uses a second a site carries, `old=N` or `new=N`, or N for the new one (repeatable):
+    /// what is more fails, and clients try it again; each step that brings more is warned of
+    #[arg(long, value_name = "[SITE=]N", value_parser = limit)]
+    pub(super) capacity: Vec<Limit>,
     /// How many clients the target takes in a second that it has not seen before
     #[arg(long, value_name = "N")]
     pub(super) arrivals: Option<u32>,
+    /// How long clients wait before they try again what has failed; twice as long each time
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = pause)]
+    pub(super) retry: Ttl,
+    /// How often clients try again, 20 at most
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(super) retries: u32,
     /// What everything that is drawn follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
@@ -463,6 +577,20 @@ fn ttl(text: &str) -> Result<Ttl, String> {
 /// No more than a day, so that a simulation comes to an end.
 fn wait(text: &str) -> Result<Ttl, String> {
     Some(ttl(text)?).filter(|span| span.seconds() <= DAY).ok_or_else(|| format!("`{text}` is more than a day"))
+}
+
+/// What a site carries: `new=4000`, or the number alone for the new one.
+fn limit(text: &str) -> Result<Limit, String> {
+    let (site, most) = text.split_once('=').unwrap_or(("new", text));
+    let side = match site {
+        "old" => Side::Old,
+        "new" => Side::New,
+        _ => return Err(format!("there is no site `{site}` in a simulation: write old=N or new=N")),
+    };
+    match most.parse() {
+        Ok(most) if most > 0 => Ok(Limit { side, most }),
+        _ => Err(format!("`{most}` is no number of uses a second: write a whole number above 0")),
+    }
 }
 
 fn pause(text: &str) -> Result<Ttl, String> {

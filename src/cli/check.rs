@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::command::Subject;
-use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig};
+use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig, dotless};
 use crate::control::api::Failure;
+use crate::control::api::rename::{FrontStatus, LeverCount};
 use crate::count::counted;
 use crate::driver;
-use crate::name::Name;
+use crate::name::{Name, NameRef};
+use crate::rename::levers::fronts;
 use crate::rr::RrType;
 use crate::snapshot::Snapshot;
 use crate::snapshot::compile::{CompileError, Shape};
@@ -34,6 +36,8 @@ pub(super) struct CheckReport {
     pub(super) problems: Vec<Problem>,
     /// The zones, in the order of the configuration.
     pub(super) zones: Vec<ZoneCheck>,
+    /// What an operator may want to know, and is not wrong.
+    pub(super) advice: Vec<String>,
 }
 
 /// What a check found about a zone.
@@ -49,6 +53,10 @@ pub(super) struct ZoneCheck {
     pub(super) warnings: usize,
     /// The findings; what is in the text that all sites share stands there once.
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// How many of the names that users hold have a lever.
+    pub(super) lever_count: LeverCount,
+    /// The names that users hold, each with its lever or how to give it one, if they were asked for.
+    pub(super) levers: Vec<FrontStatus>,
 }
 
 /// What a zone has at a site.
@@ -66,8 +74,8 @@ pub(super) struct Reading {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks `subject`.
-pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
+/// Checks `subject`; `levers` says whether all front names are wanted.
+pub(super) fn run(subject: &Subject, levers: bool) -> Result<CheckReport, Failure> {
     let config = match subject {
         Subject::Zone(origin, file) => {
             Config { zones: vec![ZoneConfig::bare(origin.clone(), file.clone())], ..Config::bare() }
@@ -83,15 +91,34 @@ pub(super) fn run(subject: &Subject) -> Result<CheckReport, Failure> {
                 ));
             }
             Err(SourceError::Wrong(problems)) => {
-                return Ok(CheckReport { accepted: false, problems: problems.0, zones: Vec::new() });
+                return Ok(CheckReport {
+                    accepted: false,
+                    problems: problems.0,
+                    zones: Vec::new(),
+                    advice: Vec::new(),
+                });
             }
             Err(error) => return Err(error.into()),
         },
     };
-    let zones: Vec<ZoneCheck> =
-        config.zones.iter().map(|zone| check_zone(zone, |file| read(&config, &zone.name, file))).collect();
+    let zones: Vec<ZoneCheck> = {
+        let check = |zone| check_zone(zone, &config, levers, |file| read(&config, &zone.name, file));
+        config.zones.iter().map(check).collect()
+    };
     let accepted = zones.iter().all(|zone| zone.errors == 0);
-    Ok(CheckReport { accepted, problems: Vec::new(), zones })
+    Ok(CheckReport { accepted, problems: Vec::new(), zones, advice: undrilled(&config).into_iter().collect() })
+}
+
+/// Says once of all zones that could be moved, and that nobody drills, that there are drills.
+fn undrilled(config: &Config) -> Option<String> {
+    let zones = config.zones.iter().filter(|zone| zone.sites.len() > 1 && zone.drill.is_none());
+    let zones: Vec<String> = zones.map(|zone| dotless(zone.name.as_ref())).collect();
+    let (first, more) = zones.split_first()?;
+    let and = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    Some(format!(
+        "nobody has asked for drills of {first}{and}: `[zone.drill]` with `every = \"7d\"` tries moves out where nobody is \
+         sent to, and has moves warn where none succeeded of late"
+    ))
 }
 
 /// The file of `source`, if it looks like a zone's.
@@ -103,7 +130,7 @@ fn zone_file(source: &Source) -> Option<PathBuf> {
 }
 
 /// Checks a zone at each of its sites; `read` reads one of its files.
-fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
+fn check_zone(zone: &ZoneConfig, config: &Config, levers: bool, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
     let common = zone.file.as_deref().map(&read);
     let texts: Vec<(&str, Option<Reading>)> =
         zone.sites.iter().map(|site| (site.name.as_str(), site.file.as_deref().map(&read))).collect();
@@ -112,7 +139,7 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
     for reading in common.iter().chain(texts.iter().filter_map(|(_, reading)| reading.as_ref())) {
         notes.add(&reading.diagnostics);
     }
-    let mut sites = Vec::new();
+    let (mut sites, mut zones) = (Vec::new(), Vec::new());
     for (site, reading) in &texts {
         // A text with errors has said so; what the zone would be without it says nothing.
         let readings = [common.as_ref(), reading.as_ref()];
@@ -125,12 +152,24 @@ fn check_zone(zone: &ZoneConfig, read: impl Fn(&Path) -> Reading) -> ZoneCheck {
             notes.add(&refusals(zone, &laid));
             notes.add(&signatures(&laid, driver::now()));
             sites.push(SiteCheck { name: (*site).into(), records: laid.record_count() });
+            zones.push(laid);
         }
     }
     let diagnostics = notes.all;
     let count = |severity| diagnostics.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    ZoneCheck { name: zone.name.clone(), sites, errors, warnings, diagnostics }
+    let (lever_count, levers) = fronts_of(&zones, config, levers);
+    ZoneCheck { name: zone.name.clone(), sites, errors, warnings, diagnostics, lever_count, levers }
+}
+
+/// The names that users hold: how many there are, how many have a lever, and all of them if they are wanted.
+fn fronts_of(sites: &[Zone], config: &Config, wanted: bool) -> (LeverCount, Vec<FrontStatus>) {
+    let sites: Vec<&Zone> = sites.iter().collect();
+    let ours = |target: NameRef<'_>| config.zones.iter().any(|zone| target.is_at_or_below(zone.name.as_ref()));
+    let fronts = fronts(&sites, ours);
+    let with_lever = fronts.iter().filter(|front| front.has_lever()).count();
+    let count = LeverCount { fronts: fronts.len(), with_lever };
+    (count, if wanted { fronts.into_iter().map(Into::into).collect() } else { Vec::new() })
 }
 
 /// Why a server would refuse a zone that has no other errors.

@@ -7,16 +7,19 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, HealthArg, MoveArgs, ProbeSub, SimulateArgs, StateSub, SteerArgs, Sub, Until,
-    zone_origin,
+    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, RenameArgs, SimulateArgs, StateSub,
+    SteerArgs, Sub, Until, zone_origin,
 };
+use super::drill::Drilling;
 use super::simulate::WhatIf;
 use crate::config::{Origin, Source};
 use crate::control::api::drain::DrainRequest;
+use crate::control::api::drill::{DrillAbort, DrillRequest, DrillsRequest};
 use crate::control::api::moves::{
     Action, ForcedHealth, HistoryRequest, MoveKind, MoveRequest, SiteRequest, SteerRequest,
 };
 use crate::control::api::probe::{CalibrateRequest, LookRequest, ProfilesRequest};
+use crate::control::api::rename::{RenameAction, RenameRequest, RenamesRequest};
 use crate::control::api::told::{ExplainRequest, TopRequest};
 use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
@@ -36,7 +39,8 @@ pub(super) struct Invocation {
 pub(super) enum Command {
     /// The flag: whether the server never ran before.
     Serve(Source, bool),
-    Check(Subject),
+    /// The flag: whether all front names are listed.
+    Check(Subject, bool),
     Reload(Source, ReloadRequest),
     Status(Source, Watch),
     Query(Source, Question),
@@ -48,6 +52,7 @@ pub(super) enum Command {
     Explain(Source, ExplainRequest),
     Drain(Source, DrainRequest),
     Top(Source, TopRequest),
+    Drill(Source, Drilling),
     Init(Source),
     AcceptState(Source, AcceptRequest),
     /// Nothing to begin: one that is under way is followed.
@@ -55,6 +60,8 @@ pub(super) enum Command {
     Profiles(Source, ProfilesRequest),
     /// How long is waited in between; none: it is done once.
     Look(Source, LookRequest, Option<Duration>),
+    Rename(Source, RenameRequest),
+    Renames(Source, RenamesRequest),
     Simulate(Box<WhatIf>),
     Completions(clap_complete::Shell),
 }
@@ -110,7 +117,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
             let origin = if zones.is_empty() { source.origin } else { Origin::Bare(distinct(zones)?) };
             Command::Serve(Source { origin, listen, workers, ..source }, init)
         }
-        Sub::Check { subject } => Command::Check(subject_of(source, args.config.is_some(), subject)?),
+        Sub::Check { subject, levers } => Command::Check(subject_of(source, args.config.is_some(), subject)?, levers),
         Sub::Reload { accept } => Command::Reload(source, ReloadRequest { accept }),
         Sub::Status { watch } => Command::Status(source, if watch { Watch::UntilStopped } else { Watch::Once }),
         Sub::Query { name, rtype, site, client } => {
@@ -137,6 +144,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Explain { client, name, rtype } => Command::Explain(source, ExplainRequest { client, name, rtype }),
         Sub::Drain { zone, name } => Command::Drain(source, DrainRequest { zone, name }),
         Sub::Top { zone, limit } => Command::Top(source, TopRequest { zone, limit }),
+        Sub::Drill(args) => Command::Drill(source, drilling(args)),
         Sub::Init => Command::Init(source),
         Sub::State(StateSub::Accept { reason }) => Command::AcceptState(source, AcceptRequest { reason }),
         Sub::Probe(ProbeSub::Calibrate { attach: true, .. }) => Command::Calibrate(source, None),
@@ -151,6 +159,7 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         Sub::Probe(ProbeSub::Show { resolver }) => {
             Command::Profiles(source, ProfilesRequest { resolver: Some(resolver) })
         }
+        Sub::Rename(args) => renamed(source, args)?,
         Sub::Simulate(args) => Command::Simulate(Box::new(what_if(args)?)),
         Sub::Completions { shell } => Command::Completions(shell),
     };
@@ -185,9 +194,25 @@ fn request(source: Source, request: MoveRequest, until: Option<Until>) -> Comman
     Command::Move(source, request, until.unwrap_or(usual))
 }
 
+fn drilling(args: DrillArgs) -> Drilling {
+    let DrillArgs { zone, to, region, reason, detach, attach, abort, list } = args;
+    match (zone, list) {
+        // Without a zone there is nothing else to do: that is seen to where it is typed.
+        (zone, true) => Drilling::List(DrillsRequest { zone }),
+        (None, false) => Drilling::List(DrillsRequest { zone: None }),
+        (Some(zone), false) if attach => Drilling::Attach(zone),
+        (Some(zone), false) if abort => Drilling::Abort(DrillAbort { zone, reason }),
+        (Some(zone), false) => Drilling::Begin(DrillRequest { zone, to, region, reason }, !detach),
+    }
+}
+
 fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
     if !args.steps.is_sorted_by(|one, other| one < other) {
         let text = "the shares of --step must rise: each moves more than the one before".into();
+        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+    }
+    if !args.steps.is_empty() && args.wait.seconds() == 0 {
+        let text = "--wait 0 takes all steps at once: leave --step out, or wait between steps".into();
         return Err(usage("simulate", ErrorKind::ValueValidation, text));
     }
     Ok(WhatIf {
@@ -202,8 +227,28 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
         pause: args.pause.duration(),
         capacity: args.capacity,
         arrivals: args.arrivals,
+        retry: args.retry.duration(),
+        retries: args.retries,
         seed: args.seed,
     })
+}
+
+fn renamed(source: Source, args: RenameArgs) -> Result<Command, clap::Error> {
+    let RenameArgs { zone, name, spare, undo, retire, print, dry_run, plan, reason, overrides } = args;
+    let Some(name) = name else {
+        if spare || undo || retire || dry_run || plan.is_some() {
+            let text = "a name is missing: the lever, or a front that has one".into();
+            return Err(usage("rename", ErrorKind::MissingRequiredArgument, text));
+        }
+        return Ok(Command::Renames(source, RenamesRequest { zone, fronts: !print, print }));
+    };
+    let action = match (spare, undo, retire) {
+        (true, ..) => RenameAction::Spare,
+        (_, true, _) => RenameAction::Undo,
+        (.., true) => RenameAction::Retire,
+        _ => RenameAction::Begin,
+    };
+    Ok(Command::Rename(source, RenameRequest { zone, name, action, dry_run, plan, reason, overrides }))
 }
 
 fn steer(source: Source, action: Action, args: SteerArgs) -> Command {

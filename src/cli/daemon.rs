@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::Doers;
 use crate::config::Source;
 use crate::control::api::drain::{DrainReport, DrainRequest};
 use crate::control::api::moves::{HistoryReport, HistoryRequest, MoveReport, MoveRequest, SteerReport};
@@ -18,8 +19,11 @@ pub(super) fn reload(source: &Source, request: ReloadRequest) -> Result<ReloadRe
     })
 }
 
-/// Has the daemon answer a zone from another site.
-pub(super) fn moved(source: &Source, request: MoveRequest) -> Result<MoveReport, Failure> {
+/// Has the daemon answer a zone from another site. What is only thought of needs none.
+pub(super) fn moved(source: &Source, request: MoveRequest, doers: &Doers) -> Result<MoveReport, Failure> {
+    if request.dry_run && !client::is_up(&state_dir(source)?) {
+        return (doers.dry_run)(source, &request);
+    }
     at_once(source, &Request::Move(request), |response| match response {
         Response::Move(report) => Some(*report),
         _ => None,

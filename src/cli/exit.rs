@@ -14,7 +14,7 @@ pub enum Exit {
     Usage = 2,
     /// A gate blocks; nothing was changed.
     Blocked = 3,
-    /// A move is held.
+    /// A move is held, or a drill was interrupted.
     Held = 4,
     /// A move was reversed.
     Reversed = 5,

@@ -61,9 +61,9 @@ fn under_way(source: &Source, followed: &Followed) -> Result<RunKey, Failure> {
         [one] => Ok(RunKey { zone: zone.name.clone(), run: one.run }),
         [] => Err(Failure::new("no move is under way there", "", "`understudy history` shows what was done")),
         several => {
-            let regions: Vec<_> = several.iter().flat_map(|run| &run.from).map(|route| route.region.clone()).collect();
+            let each: Vec<_> = several.iter().map(|run| run.in_short()).collect();
             let what = format!("{} moves are under way there", several.len());
-            Err(Failure::new(what, "", format!("--region with one of {}", regions.join(", "))))
+            Err(Failure::new(what, "", each.join("; ")))
         }
     }
 }

@@ -5,10 +5,12 @@ mod args;
 mod check;
 mod command;
 mod daemon;
+mod drill;
 mod exit;
 mod follow;
 mod probe;
 mod query;
+mod rename;
 mod render;
 mod simulate;
 #[cfg(test)]
@@ -21,7 +23,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::config::Source;
-use crate::control::api::moves::{MoveOutcome, MoveRequest, RunKey, SteerRequest};
+use crate::control::api::moves::{MoveOutcome, MoveReport, MoveRequest, RunKey, SteerRequest};
 use crate::control::api::{Failure, Request};
 use args::Until;
 use command::{Command, Invocation, Watch};
@@ -39,16 +41,22 @@ pub struct Serve {
     pub init: bool,
 }
 
-/// Carries out what `args` (the program's name first) ask for; `serve` runs the daemon until it ends.
-pub fn run(
-    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-    serve: impl FnOnce(Serve) -> Result<(), Failure>,
-) -> ExitCode {
+/// What takes more than the command line: a daemon, or as much of one as a dry run takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Doers {
+    /// Serves until it is told to stop.
+    pub serve: fn(Serve) -> Result<(), Failure>,
+    /// Says what a move would do while no daemon runs.
+    pub dry_run: fn(&Source, &MoveRequest) -> Result<MoveReport, Failure>,
+}
+
+/// Carries out what `args` (the program's name first) ask for.
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>, doers: &Doers) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     // What can't be parsed can still say in which form it wants to hear so.
     let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let exit = match parse(args) {
-        Ok(invocation) => carry_out(invocation, serve),
+        Ok(invocation) => carry_out(invocation, doers),
         Err(error) if !error.use_stderr() => ended(Exit::Done, print(error.render().to_string().as_bytes())),
         Err(error) if json => show_usage(&error),
         Err(error) => {
@@ -64,18 +72,18 @@ fn parse(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<
     command::resolve(args::Args::from_arg_matches(&matches)?)
 }
 
-fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve) -> Result<(), Failure>) -> Exit {
+fn carry_out(Invocation { json, command }: Invocation, doers: &Doers) -> Exit {
     match command {
-        Command::Serve(source, init) => match serve(Serve { source, json, init }) {
+        Command::Serve(source, init) => match (doers.serve)(Serve { source, json, init }) {
             Ok(()) => Exit::Done,
             Err(failure) => show_failure(json, &failure),
         },
-        Command::Check(subject) => show(json, check::run(&subject)),
+        Command::Check(subject, levers) => show(json, check::run(&subject, levers)),
         Command::Reload(source, request) => show(json, daemon::reload(&source, request)),
         Command::Status(source, Watch::Once) => show(json, daemon::at_once(&source, &Request::Status, daemon::status)),
         Command::Status(source, Watch::UntilStopped) => follow::status(&source, json),
         Command::Query(source, question) => show(json, query::run(&source, &question)),
-        Command::Move(source, request, until) => begin(&source, request, until, json),
+        Command::Move(source, request, until) => begin(&source, request, until, json, doers),
         Command::Steer(source, request) => steer(&source, request, json),
         Command::Follow(source, followed) => follow::of_zone(&source, &followed, json),
         Command::Site(source, request) => show(json, daemon::steer(&source, &Request::Site(request))),
@@ -83,11 +91,14 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
         Command::Explain(source, request) => show(json, daemon::explain(&source, request)),
         Command::Drain(source, request) => show(json, daemon::drain(&source, request)),
         Command::Top(source, request) => show(json, daemon::top(&source, request)),
+        Command::Drill(source, drilling) => drill::run(&source, drilling, json),
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
         Command::Look(source, request, every) => probe::watch(&source, &request, every, json),
         Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
+        Command::Rename(source, request) => rename::run(&source, request, json),
+        Command::Renames(source, request) => rename::list(&source, request, json),
         Command::Simulate(what_if) => show(json, simulate::run(&what_if)),
         Command::Completions(shell) => {
             let mut script = Vec::new();
@@ -98,8 +109,8 @@ fn carry_out(Invocation { json, command }: Invocation, serve: impl FnOnce(Serve)
 }
 
 /// Has a move begin and follows it. What the gates say comes first.
-fn begin(source: &Source, request: MoveRequest, until: Until, json: bool) -> Exit {
-    let report = match daemon::moved(source, request) {
+fn begin(source: &Source, request: MoveRequest, until: Until, json: bool, doers: &Doers) -> Exit {
+    let report = match daemon::moved(source, request, doers) {
         Ok(report) => report,
         Err(failure) => return show_failure(json, &failure),
     };

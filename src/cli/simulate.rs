@@ -1,5 +1,6 @@
 //! `simulate`: what a move would do, played through with simulated resolvers and clients. No server is asked.
 
+mod overload;
 mod play;
 pub(super) mod report;
 
@@ -39,18 +40,53 @@ pub(super) struct WhatIf {
     pub(super) applications: Option<Share>,
     /// How long it is from one use of the name to a client's next.
     pub(super) pause: Duration,
-    /// How many uses a second the target can carry.
-    pub(super) capacity: Option<u32>,
+    /// How many uses a second sites can carry.
+    pub(super) capacity: Vec<Limit>,
     /// How many clients that it has not seen before the target can take in a second.
     pub(super) arrivals: Option<u32>,
+    /// How long clients wait before they try again what has failed.
+    pub(super) retry: Duration,
+    /// How often they try again.
+    pub(super) retries: u32,
     /// What everything that is drawn follows from.
     pub(super) seed: u64,
+}
+
+/// An end of the move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Side {
+    /// The site that is left.
+    Old,
+    /// The site that is gone to.
+    New,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Side::Old => "old",
+            Side::New => "new",
+        })
+    }
+}
+
+/// What a site carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limit {
+    /// The site.
+    pub(super) side: Side,
+    /// At most so many a second.
+    pub(super) most: u32,
 }
 
 /// When the first step is taken, in virtual time. Any time would do.
 const BEGIN: Timestamp = Timestamp(1_000_000_000_000);
 /// It is watched for no longer than this behind the last step, in seconds.
 const LONGEST: f64 = 6.0 * 3600.0;
+/// The most work that is begun, and how long that takes on two processors.
+const MOST_WORK: f64 = 3e8;
+const MOST_SECONDS: f64 = 40.0;
 /// Spans that uses are counted in.
 const SPANS: usize = 240;
 
@@ -58,6 +94,10 @@ const SPANS: usize = 240;
 pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
     let population = population_of(what_if)?;
     let steps = steps_of(what_if);
+    within_reason(
+        what_if,
+        f64::from(what_if.clients) / what_if.pause.as_secs_f64().max(play::LEAST_PAUSE) * least(&steps),
+    )?;
     let (mixture, unlike) = play::mixture(&population, what_if);
     let egresses = mixture.draw(what_if.clients, what_if.seed);
     let mut courses = Vec::new();
@@ -69,10 +109,28 @@ pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
         let outlook = Outlook { holders: &holders, population: &population, steps: &steps, known_until: BEGIN, bound };
         let forecast = forecast(&outlook);
         let ends = spans(&forecast, &steps);
+        within_reason(what_if, scene.work(&egresses, &ends))?;
         let counts = scene.counts(&egresses, &ends).map_err(failed)?;
         courses.push(Course { kind, forecast, ends, counts });
     }
     Ok(report::of(what_if, &steps, egresses.len(), &courses, unlike))
+}
+
+/// Whether that much work is begun.
+fn within_reason(what_if: &WhatIf, work: f64) -> Result<(), Failure> {
+    if work <= MOST_WORK {
+        return Ok(());
+    }
+    let seconds = work / MOST_WORK * MOST_SECONDS;
+    let why = match what_if.ttl.min(what_if.negative_ttl).seconds() {
+        low @ 0..=5 => format!(": with a TTL of {low} s, nearly each use takes a query"),
+        _ => String::new(),
+    };
+    Err(Failure::new(
+        format!("this would take about {seconds:.0} s{why}; what takes more than {MOST_SECONDS:.0} s is not begun"),
+        "nothing was simulated",
+        "fewer --clients (shares stay the same), a longer --pause, a higher --ttl or --negative-ttl, or a shorter --wait",
+    ))
 }
 
 /// One kind of old answer: as it is worked out, and as it was counted.
@@ -93,7 +151,10 @@ fn population_of(what_if: &WhatIf) -> Result<Population, Failure> {
                 Failure::new(format!("{}: {why}", path.display()), "nothing was simulated", try_next)
             };
             let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-            toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?
+            let population: Population =
+                toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?;
+            population.check().map_err(|odd| failed(odd.to_string()))?;
+            population
         }
     };
     if let Some(share) = what_if.violators {
@@ -169,11 +230,16 @@ fn fetches(population: &Population) -> f64 {
     (1.0 - share) / pause + share * keeping
 }
 
+/// It is watched for at least so many seconds.
+fn least(steps: &[Step]) -> f64 {
+    steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64()) + 60.0
+}
+
 /// How finely uses are counted: evenly until 99 % are there by the closed form, and somewhat longer.
 fn spans(forecast: &Forecast, steps: &[Step]) -> Vec<i64> {
-    let last = steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64());
+    let least = least(steps);
     let there = forecast.worst().and_then(|course| course.quantiles.ninety_nine);
-    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(last + 60.0, last + LONGEST);
+    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(least, least + LONGEST);
     (1..=SPANS).map(|span| (end * 1000.0 * span as f64 / SPANS as f64) as i64).collect()
 }
 
@@ -193,8 +259,10 @@ mod tests {
             violators: None,
             applications: None,
             pause: Duration::from_secs(30),
-            capacity: None,
+            capacity: Vec::new(),
             arrivals: None,
+            retry: Duration::from_secs(1),
+            retries: 3,
             seed: 1,
         }
     }
@@ -229,6 +297,79 @@ mod tests {
     }
 
     #[test]
+    fn what_would_take_too_long_is_not_begun() {
+        let pause = Duration::from_secs(1);
+        let steps = vec!["1%".parse().unwrap()];
+        for long in [
+            WhatIf { clients: 10_000_000, pause, ..usual() },
+            WhatIf { clients: 100_000, pause, steps, wait: Duration::from_secs(86_400), ..usual() },
+        ] {
+            let failure = run(&long).unwrap_err();
+            assert!(failure.what.starts_with("this would take about "), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_kept_each_use_takes_a_query() {
+        let work = |ttl| {
+            let what_if = WhatIf { ttl: Ttl::new(ttl).unwrap(), ..usual() };
+            let steps = steps_of(&what_if);
+            let (mixture, _) = play::mixture(&Population::proposed(), &what_if);
+            let scene = Scene::new(&what_if, &steps, mixture.minds, Kind::Positive).unwrap();
+            scene.work(&mixture.draw(1000, 1), &[600_000])
+        };
+        assert!(work(0) > 5.0 * work(60), "{} {}", work(0), work(60));
+    }
+
+    #[test]
+    fn a_population_that_makes_no_sense_is_named_by_its_key() {
+        let docs = include_str!("../../docs/simulate.md");
+        let good = docs.split("```toml").nth(1).and_then(|text| text.split("```").next()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let said = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            population_of(&WhatIf { population: Some(file.path().into()), ..usual() }).map_err(|failure| failure.what)
+        };
+        said(good).unwrap();
+        for (from, to, wanted) in [
+            (
+                "weight = 90",
+                "weight = 80",
+                "`weight` is 90 for all classes together: percentages of clients sum up to 100",
+            ),
+            (
+                "weight = 90",
+                "weight = -1",
+                "`weight` of the class `exact` is -1: it is the percentage of clients behind",
+            ),
+            ("weight = 90", "weight = nan", "`weight` of the class `exact` is NaN"),
+            ("hold = 61", "hold = 0", "`profile.positive.measured[0].hold` of the class `measured` is 0: how long"),
+            ("hold = 61", "hold = -1", "-1 is no span of time"),
+            ("ttl = 300, hold", "ttl = 30, hold", "`profile.positive.measured[1].ttl` of the class `measured` is 30 s"),
+            ("floor = 300", "cap = 0", "`profile.positive.cap` of the class `keeps everything"),
+            ("floor = 600", "floor = 600, cap = 60", "`profile.negative.floor` of the class"),
+            ("floor = 300", "floor = 300, prefetch = { percent = 100 }", "`profile.positive.prefetch.percent` of the"),
+            (
+                "profile = {}",
+                "profile = { caches = { least = 3, likely = 2, most = 4 } }",
+                "`profile.caches` of the class",
+            ),
+            (
+                "share = 0.7",
+                "share = 70",
+                "`applications.share` is 70: the share of clients that keep answers, from 0 to 1",
+            ),
+            ("least = 30", "least = 0", "`applications.least` is 0: how long clients keep answers at least"),
+            ("greatest = 120", "greatest = 20", "`applications.greatest` is 20 s, less than `least`"),
+            ("weight = 90", "wieght = 90", "unknown field `wieght`"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let told = said(&good.replacen(from, to, 1)).unwrap_err();
+            assert!(told.contains(wanted), "{to}: {told}");
+        }
+    }
+
+    #[test]
     fn without_violators_it_is_over_with_the_ttl() {
         let exact = WhatIf { violators: Some(Share::NONE), applications: Some(Share::NONE), ..usual() };
         let report = run(&exact).unwrap();
@@ -242,7 +383,7 @@ mod tests {
     #[test]
     fn steps_are_told_one_by_one() {
         let steps = vec!["10%".parse().unwrap(), "50%".parse().unwrap()];
-        let report = run(&WhatIf { steps, capacity: Some(100), ..usual() }).unwrap();
+        let report = run(&WhatIf { steps, capacity: vec![Limit { side: Side::New, most: 100 }], ..usual() }).unwrap();
         assert_eq!(report.steps.iter().map(|step| step.share.as_str()).collect::<Vec<_>>(), ["10%", "50%", "100%"]);
         assert!(report.steps.is_sorted_by(|one, other| one.reached < other.reached));
         assert!(report.steps[2].reached > 0.97, "{:?}", report.steps);

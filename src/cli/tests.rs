@@ -10,8 +10,10 @@ use super::render::Report;
 use super::*;
 use crate::config::Origin;
 use crate::control::api::drain::DrainRequest;
+use crate::control::api::drain::{DarkReport, KeeperReport};
 use crate::control::api::moves::*;
 use crate::control::api::probe::*;
+use crate::control::api::rename::*;
 use crate::control::api::*;
 use crate::digest::Digest;
 use crate::evidence::Verdict;
@@ -70,7 +72,7 @@ fn commands_are_resolved() {
                 false,
             ),
         ),
-        ("check", Command::Check(Subject::Config(usual.clone()))),
+        ("check", Command::Check(Subject::Config(usual.clone()), false)),
         ("probe list", Command::Profiles(usual.clone(), ProfilesRequest { resolver: None })),
         ("probe show quad9", Command::Profiles(usual.clone(), ProfilesRequest { resolver: Some("quad9".into()) })),
         (
@@ -98,9 +100,33 @@ fn commands_are_resolved() {
                 }),
             ),
         ),
-        ("check a.toml", Command::Check(Subject::Config(file("a.toml")))),
-        ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")))),
-        ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()))),
+        ("check a.toml", Command::Check(Subject::Config(file("a.toml")), false)),
+        ("check --config a.toml", Command::Check(Subject::Config(file("a.toml")), false)),
+        ("check --levers", Command::Check(Subject::Config(usual.clone()), true)),
+        ("check wiki.example w.zone", Command::Check(Subject::Zone(name("wiki.example."), "w.zone".into()), false)),
+        (
+            "rename wiki.example",
+            Command::Renames(usual.clone(), RenamesRequest { zone: "wiki.example".into(), fronts: true, print: false }),
+        ),
+        (
+            "rename wiki.example --print",
+            Command::Renames(usual.clone(), RenamesRequest { zone: "wiki.example".into(), fronts: false, print: true }),
+        ),
+        (
+            "rename wiki.example www --undo --dry-run",
+            Command::Rename(
+                usual.clone(),
+                RenameRequest {
+                    zone: "wiki.example".into(),
+                    name: "www".into(),
+                    action: RenameAction::Undo,
+                    dry_run: true,
+                    plan: None,
+                    reason: None,
+                    overrides: Vec::new(),
+                },
+            ),
+        ),
         (
             "reload --accept 3F9C --accept 0123456789",
             Command::Reload(usual.clone(), ReloadRequest { accept: vec!["3f9c".into(), "0123456789".into()] }),
@@ -279,7 +305,10 @@ fn failover(outcome: MoveOutcome, findings: Vec<Finding>) -> MoveReport {
         weighed: Vec::new(),
         old_until: matches!(outcome, MoveOutcome::Done { .. }).then_some(Timestamp(1_269_453_900_000)),
         old_share: matches!(outcome, MoveOutcome::Done { .. }).then(|| "38.5%".into()),
+        offline: None,
         forecast: None,
+        dark: None,
+        proposals: Vec::new(),
         warnings: Vec::new(),
         outcome,
     }
@@ -305,19 +334,46 @@ fn failovers_are_shown() {
         reason: "the zone can't be loaded".into(),
         ..finding("zone.loads", Verdict::Block, &["wiki.example.pmtpa.zone:3:1: error: no such type [unknown-type]"])
     };
+    let population = crate::profile::Population::proposed();
+    let darkness = |seconds| {
+        let ttl = crate::time::Ttl::new(seconds).unwrap();
+        crate::drain::dark::Denied { ttl, population: &population, measured: Vec::new() }.darkness()
+    };
+    let campus = KeeperReport {
+        name: "campus".into(),
+        share: Some("12.5%".into()),
+        during: 600,
+        afterwards: 3600,
+        at_least: true,
+    };
+    let dark = DarkReport {
+        questions: 2,
+        asked: Some(0.125),
+        during: darkness(30),
+        afterwards: darkness(3600),
+        measured: vec![campus],
+    };
+    let offline = Offline {
+        state_dir: "/var/lib/understudy".into(),
+        written: Timestamp(1_269_450_000_000),
+        at: Timestamp(1_269_453_900_250),
+        under_way: Vec::new(),
+        unknown: vec!["whether the sites are up".into()],
+    };
     insta::assert_snapshot!(
         "failovers",
         show_all(vec![
-            failover(MoveOutcome::Blocked, vec![loads(), vanishes()]),
             failover(
                 MoveOutcome::Blocked,
                 vec![Finding { asked: vec![AskedItem { item: vanishing[1].into(), count: 1234 }], ..vanishes() }],
             ),
+            MoveReport { dark: Some(dark), ..failover(MoveOutcome::Blocked, vec![loads(), vanishes()]) },
             failover(MoveOutcome::Blocked, vec![broken, finding("zone.nothing-vanishes", Verdict::Block, &many)]),
             failover(MoveOutcome::WouldChange, vec![loads(), overridden]),
             failover(done(true), vec![loads(), finding("zone.cross-closure", Verdict::Warn, &["a.wiki.example."])]),
             failover(done(false), vec![loads()]),
             failover(MoveOutcome::NothingToDo, vec![]),
+            MoveReport { offline: Some(offline), ..failover(MoveOutcome::WouldChange, vec![loads()]) },
         ])
     );
     let report = failover(done(true), vec![vanishes()]);
@@ -365,6 +421,10 @@ fn status_fits_a_terminal() {
         moves: Vec::new(),
         sites: Vec::new(),
         old_until: None,
+        last_drill: None,
+        drill_listeners: Vec::new(),
+        renames: Vec::new(),
+        levers: serial.map(|_| LeverCount { fronts: 12, with_lever: 9 }),
         content,
     };
     let split =
@@ -385,7 +445,21 @@ fn status_fits_a_terminal() {
             })
             .into(),
         zones: vec![
-            zone("wiki.example", Some(2026112901), &[("default", "pmtpa"), ("europe", "pmtpa")], ContentStatus::Loaded),
+            ZoneStatus {
+                renames: vec![RenameStatus {
+                    lever: name("edge.wiki.example"),
+                    fresh: name("edge-r1.wiki.example"),
+                    stage: "staged".into(),
+                    spare: false,
+                    waits_for: vec!["192.0.2.53:53 tells serial 2026112900, not 2026112901".into()],
+                }],
+                ..zone(
+                    "wiki.example",
+                    Some(2026112901),
+                    &[("default", "pmtpa"), ("europe", "pmtpa")],
+                    ContentStatus::Loaded,
+                )
+            },
             zone(
                 "edit.example",
                 Some(7),
@@ -450,6 +524,7 @@ fn what_was_found_of_resolvers_is_shown() {
         expires: unknown.is_none().then_some(Timestamp(1_796_604_800_000)),
         expired: false,
         unknown: unknown.map(str::to_owned),
+        failed: None,
         measured,
     };
     let known = resolver("quad9", Some(measured), None);

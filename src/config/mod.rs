@@ -3,6 +3,7 @@
 //! `page` knows where things stand in the text, `table` reads typed values, `read` knows the keys, `source` finds the
 //! file. All that is wrong with a text is found in one run.
 
+mod drill;
 mod moves;
 pub mod nearest;
 mod networks;
@@ -69,6 +70,8 @@ pub struct Config {
     pub canary: Option<probe::CanaryConfig>,
     /// What is measured of them.
     pub probe: probe::ProbeConfig,
+    /// Where drills are answered; port 0 is any free one.
+    pub drill_listen: Vec<SocketAddr>,
     /// The zones in the order of the file.
     pub zones: Vec<ZoneConfig>,
 }
@@ -155,7 +158,7 @@ pub struct ResolverConfig {
     /// The networks that its resolvers ask from; none where nobody says so.
     pub networks: Vec<Network>,
     /// How it can be asked; none: it is not.
-    pub asking: Option<probe::Asking>,
+    pub asking: Option<crate::probe::ask::Asking>,
 }
 
 /// A zone, its sites, and who is answered from which.
@@ -177,6 +180,10 @@ pub struct ZoneConfig {
     pub blast_radius: BlastRadius,
     /// How careful its moves are.
     pub policy: crate::failover::policy::Policy,
+    /// How it is drilled; none: nobody has asked for that.
+    pub drill: Option<crate::drill::Policy>,
+    /// How many fresh names are kept ready for each lever.
+    pub spare_levers: u16,
     /// Where its name servers are asked, instead of at the addresses that the zone has for them; none: at these.
     pub name_servers: Option<Vec<SocketAddr>>,
     /// For each region that is routed by itself, sites in order of preference; `default` is always there. Neither the
@@ -224,6 +231,7 @@ impl Config {
             resolvers: Vec::new(),
             canary: None,
             probe: probe::ProbeConfig::default(),
+            drill_listen: drill::usual_listen(),
             zones: Vec::new(),
         }
     }
@@ -256,6 +264,8 @@ impl ZoneConfig {
             may_vanish: Vec::new(),
             blast_radius: BlastRadius::default(),
             policy: Default::default(),
+            drill: None,
+            spare_levers: 0,
             name_servers: None,
             routing: BTreeMap::from([(DEFAULT_REGION.into(), vec![ONLY_SITE.into()])]),
         }

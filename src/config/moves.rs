@@ -38,6 +38,12 @@ pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
     policy
 }
 
+/// How many fresh names are kept ready for each lever of a zone.
+pub(super) fn read_spare_levers(zone: &Table<'_>) -> u16 {
+    let Some(table) = zone.table("zone.policy") else { return 0 };
+    table.integer("spare_levers", 0..=4, 1).and_then(|count| u16::try_from(count).ok()).unwrap_or(0)
+}
+
 fn at_least_a_second(table: &Table<'_>, name: &str, time: Duration) -> Duration {
     if time.is_zero()
         && let Some(found) = table.get(name)

@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::ZoneConfig;
 use super::read::read_addresses;
 use super::table::{At, Table};
 use crate::canary::{CanaryKey, CanaryZone, MAX_TTL};
 use crate::name::Name;
-use crate::probe::ask::Carrier;
+use crate::probe::ask::{Asking, Carrier};
 use crate::time::Ttl;
 
 /// The canary zone and its server.
@@ -50,27 +51,22 @@ impl Default for ProbeConfig {
     }
 }
 
-/// How a resolver is asked.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Asking {
-    /// Where; of several addresses, each question goes to one.
-    pub addresses: Vec<SocketAddr>,
-    /// By what.
-    pub carrier: Carrier,
-    /// The most questions in a second.
-    pub rate: u32,
-}
-
-/// The canary zone of the file. `serving` are the addresses that zones are served from.
-pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr]) -> Option<CanaryConfig> {
+/// The canary zone of the file. `serving` are the addresses that zones are served from, and `zones` are those zones.
+pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr], zones: &[ZoneConfig]) -> Option<CanaryConfig> {
     let table = top.table("canary")?;
-    let zone = read_zone(&table);
+    let zone = read_zone(&table, zones);
     let example = "[\"192.0.2.54:53\"]";
     if table.get("listen").is_none() {
         table.missing("listen", "nobody could ask for a canary", format!("`listen = {example}`"));
     }
     let listen = read_addresses(&table, "listen", example).unwrap_or_default();
     let span = table.get("listen").map_or(table.span.clone(), |found| found.span());
+    if table.get("listen").and_then(|found| found.get_ref().as_array()).is_some_and(|list| list.is_empty()) {
+        let meaning = "nobody could ask for a canary, so that no resolver could be measured";
+        let remedy =
+            format!("an address that serves no other zone: `listen = {example}`; or remove the `[canary]` table");
+        table.wrong(&span, "listen", "is empty", meaning, remedy);
+    }
     for address in &listen {
         if address.ip().is_unspecified() {
             let meaning =
@@ -94,6 +90,19 @@ pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr]) -> Option<Can
     }
     let own = || listen.iter().map(|address| address.ip()).collect();
     let addresses = read_ips(&table, "addresses").unwrap_or_else(own);
+    // Behind a translation of addresses they may be others than those that are listened on.
+    let of_zones = |address: &&IpAddr| serving.iter().any(|other| other.ip() == **address && other.port() == 53);
+    if let (Some(found), Some(address)) = (table.get("addresses"), addresses.iter().find(of_zones)) {
+        let what = format!("`{address}` is in `server.listen`");
+        let meaning = "canaries fail on purpose, and resolvers would remember it of the server of your zones";
+        table.wrong(
+            &found.span(),
+            "addresses",
+            what,
+            meaning,
+            "the address that the parent's glue has for canaries alone",
+        );
+    }
     let contact = table.string("contact", "noc@wiki.example").map(|found| found.value.to_owned());
     Some(CanaryConfig {
         zone: zone?,
@@ -103,7 +112,7 @@ pub(super) fn read_canary(top: &Table<'_>, serving: &[SocketAddr]) -> Option<Can
     })
 }
 
-fn read_zone(table: &Table<'_>) -> Option<Name> {
+fn read_zone(table: &Table<'_>, zones: &[ZoneConfig]) -> Option<Name> {
     let example = "_canary.wiki.example";
     if table.get("zone").is_none() {
         table.missing("zone", "canaries have to be below a name", format!("`zone = {example:?}`"));
@@ -122,6 +131,15 @@ fn read_zone(table: &Table<'_>) -> Option<Name> {
             return None;
         }
     };
+    let is_within = |zone: &&ZoneConfig| zone.name.as_ref().is_at_or_below(name.as_ref());
+    if let Some(served) = zones.iter().find(is_within) {
+        let served = super::dotless(served.name.as_ref());
+        let what = format!("`{value}` holds `{served}`, a zone that is served");
+        let meaning = "canaries fail and are silent on purpose: its names would not be found below the canary zone";
+        let remedy = format!("a name of its own, such as `_canary.{served}`, delegated to the addresses of `listen`");
+        table.wrong(&span, "zone", what, meaning, remedy);
+        return None;
+    }
     if let Err(error) = CanaryZone::new(name.clone(), CanaryKey([0; 16]), Vec::new(), "") {
         let what = format!("below `{value}` there is no room for canaries: {error}");
         table.wrong(&span, "zone", what, "", "a shorter name");

@@ -12,7 +12,7 @@ use super::probe::{read_canary, read_probe};
 use super::problem::Problems;
 use super::protocol::read_protocol;
 use super::table::{At, Table};
-use super::{Config, Control, Server, TcpLimits, networks, zone};
+use super::{Config, Control, Server, TcpLimits, drill, networks, zone};
 use crate::exposure::Limits;
 use crate::serve::dnstap;
 
@@ -53,18 +53,20 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
     let state_dir = top.string("state_dir", "var").map_or("var", |found| found.value);
     let regions = networks::read_regions(top);
     let server = read_server(top, dir);
+    let zones = zone::read_zones(top, &regions);
     Config {
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),
         exposures: read_exposures(top),
         dnstap: read_dnstap(top, dir, server.identity.as_deref()),
-        canary: read_canary(top, &server.listen),
+        canary: read_canary(top, &server.listen, &zones),
         probe: read_probe(top),
+        drill_listen: drill::read_listen(top, &server.listen),
         server,
         control: read_control(top),
         resolvers: networks::read_resolvers(top),
-        zones: zone::read_zones(top, &regions),
+        zones,
         regions,
     }
 }

@@ -4,13 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Config, ResolverConfig, SiteConfig, ZoneConfig};
-use crate::driver::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
+use crate::driver::setup::{ResolverSpec, Setup, SiteSpec, TextFile, ZoneSpec};
 use crate::net::Region;
 use crate::serving::content::{BlastRadius, Policy};
 use crate::serving::cookie::{CookieKeys, CookieSecret};
 use crate::serving::ranges::Ranges;
 use crate::serving::units::{UnitKey, Units};
 use crate::serving::{Cookies, Settings};
+
+fn resolver(resolver: &ResolverConfig) -> ResolverSpec {
+    let ResolverConfig { name, networks, asking } = resolver;
+    ResolverSpec { name: name.clone(), networks: networks.clone(), asking: asking.clone() }
+}
 
 /// Keys that outlive the process.
 #[derive(Clone, Copy, Default)]
@@ -30,7 +35,10 @@ impl Config {
             units: Units::new(keys.units, &self.operators()),
             include_outside: self.include_outside,
             settings: self.settings(keys.cookies),
+            resolvers: self.resolvers.iter().map(resolver).collect(),
+            daily_questions: self.probe.daily_questions,
             exposures: self.exposures,
+            drill_listen: self.drill_listen.clone(),
         }
     }
 
@@ -76,6 +84,8 @@ impl Config {
                 blast_radius: BlastRadius { percent: zone.blast_radius.percent, names },
             },
             moves: zone.policy.clone(),
+            drill: zone.drill.clone(),
+            spare_levers: zone.spare_levers,
             name_servers: zone.name_servers.clone(),
             routes: zone.routing.iter().filter_map(first).collect(),
         }

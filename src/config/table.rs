@@ -25,6 +25,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "resolver",
             "canary",
             "probe",
+            "drill",
             "zone",
         ],
     ),
@@ -71,9 +72,12 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "blast_radius",
             "routing",
             "policy",
+            "drill",
             "name_servers",
         ],
     ),
+    ("drill", &["listen"]),
+    ("zone.drill", &["every", "quiet", "max_age", "required", "deadline"]),
     ("zone.site", &["name", "file"]),
     ("zone.blast_radius", &["percent", "names"]),
     (
@@ -92,6 +96,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "fall",
             "drain_deadline",
             "capacity_steps",
+            "spare_levers",
         ],
     ),
 ];
@@ -218,6 +223,7 @@ impl<'a> Table<'a> {
         };
         if value.is_none() {
             let what = match found.get_ref() {
+                DeValue::String(text) if is_long(text) => format!("`{text}` is longer than any time can be, 24855d"),
                 DeValue::String(text) => format!("`{text}` is not a time"),
                 DeValue::Integer(number) => format!("{number} is not a time of 0 to 2147483647 seconds"),
                 other => format!("is {}, and has to be a time", describe(other)),
@@ -341,4 +347,22 @@ pub(super) fn describe(value: &DeValue<'_>) -> &'static str {
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
     }
+}
+
+/// Whether a text is no time only because it is too long for one.
+fn is_long(text: &str) -> bool {
+    let seconds = |part: &str| -> Option<u128> {
+        let (number, unit) = part.split_at(part.trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).len());
+        let unit = match unit {
+            "" | "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            "d" => 86_400,
+            "w" => 604_800,
+            _ => return None,
+        };
+        number.parse::<u64>().ok().map(|number| u128::from(number) * unit)
+    };
+    let parts = text.split_inclusive(|letter: char| letter.is_ascii_alphabetic()).map(seconds);
+    parts.sum::<Option<u128>>().is_some_and(|sum| sum > u128::from(Ttl::MAX.seconds()))
 }

@@ -108,6 +108,18 @@ fn read_text(text: &str) -> Result<Config, Problems> {
 }
 
 #[test]
+fn a_time_that_is_too_long_is_one_all_the_same() {
+    let said = |time: &str| {
+        let text = format!("version = 1\n[exposures]\nretention = \"{time}\"\n");
+        read(Path::new("understudy.toml"), &text).unwrap_err().to_string()
+    };
+    for long in ["100000d", "9999999999", "1w99999d"] {
+        assert!(said(long).contains(&format!("`{long}` is longer than any time can be")), "{}", said(long));
+    }
+    assert!(said("1 day").contains("`1 day` is not a time"), "{}", said("1 day"));
+}
+
+#[test]
 fn everything_is_resolved() {
     insta::assert_debug_snapshot!("good", read_text(GOOD).unwrap());
     let least = "version = 1\n[[zone]]\nname = \"a.example\"\nfile = \"a\"";
@@ -222,6 +234,11 @@ const BROKEN: &[(&str, &str)] = &[
         "[server]\nlisten = ['192.0.2.1:53']\n[canary]\nzone = 'a..b'\nlisten = ['192.0.2.1:53', '0.0.0.0:53', '192.0.2.2']\n\
          addresses = ['192.0.2.1:53']\n[probe]\nttls = ['0', '8d', 'soon']\nwatch = 'long'\n\
          [[resolver]]\nname = 'a'\naddress = ['::1', 'b']\ntransport = 'doh'\nrate = 0\n[[zone]]\nname = 'a'\nfile = 'a'",
+    ),
+    (
+        "probing where zones are served",
+        "[server]\nlisten = ['192.0.2.1:53']\n[canary]\nzone = 'Wiki.example'\nlisten = []\naddresses = ['192.0.2.1']\n\
+         [[zone]]\nname = 'wiki.example'\nfile = 'a'",
     ),
     ("probing without a place", "[canary]\n[probe]\nttls = []\n[[zone]]\nname = 'a'\nfile = 'a'"),
     (

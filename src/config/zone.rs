@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use toml::de::{DeTable, DeValue};
 
-use super::moves::read_policy;
+use super::drill;
+use super::moves::{read_policy, read_spare_levers};
 use super::nearest::UnknownName;
 use super::read::read_label;
 use super::table::{At, Table};
@@ -53,6 +54,8 @@ fn read_zone(table: &Table<'_>, name: Option<Name>, regions: &[Region]) -> ZoneC
         may_vanish: read_may_vanish(table, name.as_ref()),
         blast_radius: read_blast_radius(table),
         policy: read_policy(table),
+        drill: drill::read_policy(table),
+        spare_levers: read_spare_levers(table),
         name_servers: read_name_servers(table),
         name: name.unwrap_or_else(Name::root),
         sites,

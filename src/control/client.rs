@@ -36,6 +36,10 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Explain(body) => post(stream, "/v1/explain", body).await.map(Box::new).map(Response::Explain),
             Request::Drain(body) => post(stream, "/v1/drain", body).await.map(Box::new).map(Response::Drain),
             Request::Top(body) => post(stream, "/v1/top", body).await.map(Box::new).map(Response::Top),
+            Request::Drill(body) => post(stream, "/v1/drill", body).await.map(Response::Drill),
+            Request::AbortDrill(body) => post(stream, "/v1/drill/abort", body).await.map(Response::Steer),
+            Request::DrillRun(body) => post(stream, "/v1/drill/run", body).await.map(Box::new).map(Response::DrillRun),
+            Request::Drills(body) => post(stream, "/v1/drill/list", body).await.map(Response::Drills),
             Request::AcceptState(body) => post(stream, "/v1/state/accept", body).await.map(Response::Steer),
             Request::Calibrate(body) => {
                 post(stream, "/v1/probe/calibrate", body).await.map(Box::new).map(Response::Calibration)
@@ -44,6 +48,8 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
             Request::Profiles(body) => {
                 post(stream, "/v1/probe/profiles", body).await.map(Box::new).map(Response::Profiles)
             }
+            Request::Rename(body) => post(stream, "/v1/rename", body).await.map(Box::new).map(Response::Rename),
+            Request::Renames(body) => post(stream, "/v1/renames", body).await.map(Box::new).map(Response::Renames),
             Request::Look(body) => post(stream, "/v1/probe/look", body).await.map(Box::new).map(Response::Look),
         }
     };
@@ -53,10 +59,21 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
     }
 }
 
+/// Whether a daemon runs on `state_dir`. One that may not be reached counts as running.
+pub fn is_up(state_dir: &Path) -> bool {
+    let found = std::os::unix::net::UnixStream::connect(state_dir.join(SOCKET));
+    !found.is_err_and(|error| is_absent(&error))
+}
+
+/// Whether there is nobody, rather than somebody who can't be reached.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
 async fn connect(state_dir: &Path) -> Result<UnixStream, Failure> {
     let path = state_dir.join(SOCKET);
     UnixStream::connect(&path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::new(
+        _ if is_absent(&error) => Failure::new(
             format!("no understudy is running on the state directory {}", state_dir.display()),
             "nobody answers these zones from here, and nothing was changed",
             "`understudy serve` with the same --config or --state-dir; if it runs elsewhere, name that one",

@@ -188,11 +188,17 @@ fn routes(calls: mpsc::Sender<Call>) -> Router {
         .route("/v1/explain", with(Request::Explain))
         .route("/v1/drain", with(Request::Drain))
         .route("/v1/top", with(Request::Top))
+        .route("/v1/drill", with(Request::Drill))
+        .route("/v1/drill/abort", with(Request::AbortDrill))
+        .route("/v1/drill/run", with(Request::DrillRun))
+        .route("/v1/drill/list", with(Request::Drills))
         .route("/v1/state/accept", with(Request::AcceptState))
         .route("/v1/probe/calibrate", with(Request::Calibrate))
         .route("/v1/probe/calibration", get(|calls: Calls, actor| ask(calls, actor, Request::Calibration)))
         .route("/v1/probe/profiles", with(Request::Profiles))
         .route("/v1/probe/look", with(Request::Look))
+        .route("/v1/rename", with(Request::Rename))
+        .route("/v1/renames", with(Request::Renames))
         .fallback(|| async {
             let what = "this daemon has no such request";
             let meaning = "the command may be of another version than the daemon";
@@ -282,9 +288,14 @@ fn respond(answer: Answer) -> HttpResponse {
         Ok(Response::Explain(report)) => Json(report).into_response(),
         Ok(Response::Drain(report)) => Json(report).into_response(),
         Ok(Response::Top(report)) => Json(report).into_response(),
+        Ok(Response::Drill(report)) => Json(report).into_response(),
+        Ok(Response::DrillRun(report)) => Json(report).into_response(),
+        Ok(Response::Drills(report)) => Json(report).into_response(),
         Ok(Response::Calibration(report)) => Json(report).into_response(),
         Ok(Response::Profiles(report)) => Json(report).into_response(),
         Ok(Response::Look(report)) => Json(report).into_response(),
+        Ok(Response::Rename(report)) => Json(report).into_response(),
+        Ok(Response::Renames(report)) => Json(report).into_response(),
         Err(failure) => failed(StatusCode::UNPROCESSABLE_ENTITY, failure),
     }
 }

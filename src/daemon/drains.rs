@@ -1,11 +1,14 @@
 //! How caches drain, in the words of the control socket.
 
+use super::rename::name_in;
 use super::{Daemon, translate};
 use crate::control::api::Failure;
 use crate::control::api::drain::{
-    DrainReport, DrainRequest, FamilyReport, ForecastReport, PhaseReport, RegionReport, StepReport, SuspectReport,
+    DarkReport, DrainReport, DrainRequest, FamilyReport, ForecastReport, KeeperReport, PhaseReport, RegionReport,
+    StepReport, SuspectReport,
 };
 use crate::drain::holders::{Holders, MOST_ENTRIES, OfRegion, Suspect};
+use crate::driver::dark::{Dark, Keeper};
 use crate::driver::drains::{Drain, Foreseen, Prospect};
 use crate::failover::story;
 use crate::name::Name;
@@ -18,11 +21,17 @@ impl Daemon {
     /// What caches may still hold of a zone, and how that drains.
     pub(super) fn drain(&self, request: &DrainRequest) -> Result<DrainReport, Failure> {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-        if let Some(name) = request.name.as_ref().filter(|name| !name.as_ref().is_at_or_below(origin.as_ref())) {
+        // A single label is meant as one of the zone.
+        let within = |name: &Name| match name.as_ref().label_count() {
+            1 if *name != origin => name_in(name.to_string().trim_end_matches('.'), &origin),
+            _ => Ok(name.clone()),
+        };
+        let name = request.name.as_ref().map(within).transpose()?;
+        if let Some(name) = name.as_ref().filter(|name| !name.as_ref().is_at_or_below(origin.as_ref())) {
             let what = format!("`{name}` is not in the zone {origin}");
             return Err(Failure::new(what, "nothing is known of it here", "a name of the zone, or none"));
         }
-        let drain = self.driver.drain(&origin, request.name.as_ref()).ok_or_else(|| {
+        let drain = self.driver.drain(&origin, name.as_ref()).ok_or_else(|| {
             Failure::new(
                 "it is not noted what is asked",
                 "nothing is known of who may hold what",
@@ -33,7 +42,8 @@ impl Daemon {
         let forecast = report(&drain, Vec::new(), self.driver.serving(), &origin);
         let moves = self.driver.traffic(&origin).into_iter().flat_map(|state| state.moves.values());
         let held = moves.filter_map(|moving| Some(story::why(&moving.hold.as_ref()?.why))).collect();
-        Ok(DrainReport { zone: origin, name: request.name.clone(), runs, held, forecast })
+        let proposals = if drain.moves.is_empty() { Vec::new() } else { self.proposals(&origin, None) };
+        Ok(DrainReport { zone: origin, name, runs, held, proposals, forecast })
     }
 }
 
@@ -46,6 +56,27 @@ pub(super) fn prospect(prospect: &Prospect, serving: &Serving, origin: &Name) ->
         what: foreseen.what.clone(),
     };
     report(&prospect.drain, prospect.phases.iter().map(phase).collect(), serving, origin)
+}
+
+/// What a move would take away.
+pub(super) fn dark(dark: &Dark) -> DarkReport {
+    let keeper = |keeper: &Keeper| {
+        let [during, afterwards] = [dark.during.ttl, dark.afterwards.ttl].map(|ttl| keeper.keeps(ttl));
+        KeeperReport {
+            name: keeper.name.clone(),
+            share: keeper.share.map(|share| share.to_string()),
+            during: during.0.as_secs(),
+            afterwards: afterwards.0.as_secs(),
+            at_least: during.1 || afterwards.1,
+        }
+    };
+    DarkReport {
+        questions: dark.questions.len(),
+        asked: dark.asked,
+        during: dark.during.clone(),
+        afterwards: dark.afterwards.clone(),
+        measured: dark.measured.iter().map(keeper).collect(),
+    }
 }
 
 fn report(drain: &Drain, phases: Vec<PhaseReport>, serving: &Serving, origin: &Name) -> ForecastReport {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use tokio::sync::oneshot;
 
 use super::Daemon;
-use super::probe::{Findings, chosen};
+use super::probe::chosen;
 use crate::config::{Config, ResolverConfig};
 use crate::control::Answer;
 use crate::control::api::probe::{LookReport, LookRequest, LookedReport};
@@ -14,11 +14,9 @@ use crate::control::api::{Failure, Response};
 use crate::driver;
 use crate::name::Name;
 use crate::observation::sight::{Expected, Heard, Said, Sight};
-use crate::probe::ask::query;
-use crate::probe::look::read;
+use crate::probe::findings::Findings;
 use crate::probe::prober::{Looked, Target};
 use crate::rr::RrType;
-use crate::serving::respond::{Asker, Transport};
 use crate::store::resolvers::Found;
 use crate::time::Ttl;
 
@@ -77,7 +75,7 @@ impl Daemon {
         // Whether there is anything to ask for.
         let mut any = false;
         for (resolver, asking) in chosen(&config, &[])? {
-            let own = self.said_to(source(resolver, &found), name, *rtype);
+            let own = self.driver.said_to(source(resolver, &found), name, *rtype);
             let others = others.iter().filter(|other| **other != own).cloned().collect();
             let today = self.store.resolvers().asked(&resolver.name, driver::now())?;
             let kept_from = match () {
@@ -113,30 +111,19 @@ impl Daemon {
         Ok((asked, targets))
     }
 
-    /// What our zone gives to those who ask from there.
-    fn said_to(&self, source: IpAddr, name: &Name, rtype: RrType) -> Said {
-        let mut out = vec![0; usize::from(u16::MAX)];
-        let asker = Asker { source, transport: Transport::Tcp, now: driver::now() };
-        let length = self.driver.serving().respond(&query(name.as_ref(), rtype, 0), &asker, &mut out);
-        match length.map(|length| read(&out[..length], rtype)) {
-            Some(Heard::Said(said, _)) => said,
-            _ => Said::default(),
-        }
-    }
-
     /// What it gives in each region.
     fn said_to_others(&self, config: &Config, name: &Name, rtype: RrType) -> Vec<Said> {
         let networks = config.regions.iter().flat_map(|region| &region.networks);
         let everybody_else = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let sources = networks.map(|network| network.address()).chain([everybody_else]);
-        sources.map(|source| self.said_to(source, name, rtype)).collect()
+        sources.map(|source| self.driver.said_to(source, name, rtype)).collect()
     }
 }
 
 /// Where a resolver asks from: as it was seen to, or as is configured.
 fn source(resolver: &ResolverConfig, found: &[Found<Findings>]) -> IpAddr {
     let found = found.iter().find(|found| found.name == resolver.name && found.expires > driver::now());
-    let seen = found.and_then(|found| found.findings.measured.as_ref()?.egress.first().copied());
+    let seen = found.and_then(|found| found.findings.egress().first().copied());
     let configured = || resolver.networks.first().map(|network| network.address());
     let own = || resolver.asking.as_ref()?.addresses.first().map(|address| address.ip());
     seen.or_else(configured).or_else(own).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
@@ -186,5 +173,46 @@ fn one(watched: Watched, heard: Option<Heard>, ttl: Option<Ttl>, now: crate::tim
         ttl: shown,
         ttl_too_long: shown > ttl && ttl.is_some(),
         note: note.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(data: &str, ttl: u32) -> Said {
+        Said { data: vec![data.into()], aliases: Vec::new(), ttl: Ttl::new(ttl) }
+    }
+
+    /// What is made of what resolvers give, where our zone gives `new` with a TTL of 300 s.
+    fn looked(heard: Vec<Heard>) -> LookReport {
+        let watched = |number: usize| {
+            let expected = Expected { own: said("new", 300), others: Vec::new(), old_until: None };
+            Watched { name: format!("r{number:02}"), expected, kept_from: None }
+        };
+        let watched = (0..heard.len()).map(watched).collect();
+        let looked = heard.into_iter().map(|heard| Looked { at: driver::now(), heard }).collect();
+        report(Name::absolute("www.wiki.example").unwrap(), RrType::A, watched, looked)
+    }
+
+    /// D8: the TTL is what our zone tells. A resolver that shows 8423 s stands apart, and changes nothing for the others.
+    #[test]
+    fn d8_an_odd_ttl_is_shown_apart() {
+        let heard = (0..32).map(|number| Heard::Said(said("new", 300 - number), false));
+        let found = looked(heard.chain([Heard::Said(said("new", 8423), false)]).collect());
+        assert_eq!((found.ttl, found.complete), (Ttl::new(300), true));
+        let odd: Vec<&LookedReport> = found.resolvers.iter().filter(|found| found.ttl_too_long).collect();
+        assert!(odd.len() == 1 && odd[0].ttl == Ttl::new(8423), "{odd:?}");
+    }
+
+    /// D9: who fails, is silent or refuses has not got the new answer, and is not left out.
+    #[test]
+    fn d9_failing_and_unknown_resolvers_are_counted() {
+        let new = (0..20).map(|_| Heard::Said(said("new", 300), false));
+        let others = [vec![Heard::Failure; 5], vec![Heard::Nothing; 2], vec![Heard::Refused]].concat();
+        let found = looked(new.chain(others).collect());
+        let count = |sight| found.counts[&sight];
+        assert_eq!([count(Sight::New), count(Sight::Failing), count(Sight::Unknown)], [20, 5, 3]);
+        assert!(!found.complete && found.resolvers.len() == 28);
     }
 }

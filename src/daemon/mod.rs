@@ -1,13 +1,18 @@
 //! The daemon: wires configuration, driver, sockets and control together, and ends them in order.
 
 mod drains;
+mod drills;
+mod dry;
 mod encrypted;
 mod look;
 mod moves;
 mod probe;
+mod rename;
 mod setup;
 mod told;
 mod translate;
+
+pub use dry::dry_run;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -186,14 +191,21 @@ impl Daemon {
         runtime.block_on(async {
             self.driver.resume();
             let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
+            let (sampled, mut samples) = mpsc::unbounded_channel();
+            if self.probing.is_some() {
+                self.driver.set_sampled();
+            }
             loop {
+                self.sample(&sampled);
                 let due = until(self.driver.deadline());
+                let drill = until(self.driver.drill_due());
                 tokio::select! {
                     biased;
                     () = due => {
                         self.driver.tick();
                     }
                     _ = looks.tick() => self.calibrate_what_is_old(),
+                    () = drill => self.driver.begin_due_drill(),
                     call = calls.recv() => match call {
                         // Resolvers take their time; nothing else waits for them.
                         Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
@@ -206,6 +218,10 @@ impl Daemon {
                         None => return self.driver.keep_exposures(),
                     },
                     Some(()) = reloads.recv() => self.reload_on_signal(),
+                    Some(found) = samples.recv() => {
+                        let probe::Sampled { origin, effect, sample } = found;
+                        self.driver.sampled(&origin, effect, sample);
+                    }
                 }
                 // Edits that waited for the end of a move.
                 self.driver.take_over_queued().iter().for_each(|zone| report(zone, true));
@@ -236,10 +252,16 @@ impl Daemon {
             Request::Explain(request) => self.explain(request).map(Box::new).map(Response::Explain),
             Request::Drain(request) => self.drain(request).map(Box::new).map(Response::Drain),
             Request::Top(request) => self.top(request).map(Box::new).map(Response::Top),
+            Request::Drill(request) => self.begin_drill(request, &actor).map(Response::Drill),
+            Request::AbortDrill(request) => self.abort_drill(request, actor).map(Response::Steer),
+            Request::DrillRun(request) => self.drill_run(request).map(Box::new).map(Response::DrillRun),
+            Request::Drills(request) => self.drills(request).map(Response::Drills),
             Request::AcceptState(request) => self.accept_state(request, actor).map(Response::Steer),
             Request::Calibrate(request) => self.calibrate(request).map(Box::new).map(Response::Calibration),
             Request::Calibration => self.calibration().map(Box::new).map(Response::Calibration),
             Request::Profiles(request) => self.profiles(request).map(Box::new).map(Response::Profiles),
+            Request::Rename(request) => self.rename(request, &actor).map(Box::new).map(Response::Rename),
+            Request::Renames(request) => self.renames(request).map(Box::new).map(Response::Renames),
             // It does not come here: it is not waited for.
             Request::Look(_) => Err(Failure::new("the daemon took the request for another", "nothing was done", "")),
         }
@@ -250,7 +272,10 @@ impl Daemon {
         let order = moves::order(request)?;
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
         let mut report = moves::report(report, &order, self.driver.serving())?;
-        self.weigh(&origin, &mut report.findings);
+        told::weigh(&self.driver, &origin, &mut report.findings);
+        if request.dry_run && !report.moves.is_empty() {
+            report.proposals = self.proposals(&origin, Some(&report.to));
+        }
         Ok(report)
     }
 

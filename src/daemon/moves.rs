@@ -4,10 +4,12 @@ use super::{Daemon, drains, failed, translate};
 use crate::config::nearest::UnknownName;
 use crate::control::api::moves::{
     Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
-    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SiteRequest, SteerReport, SteerRequest,
-    WeighedStep,
+    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest, SteerReport,
+    SteerRequest, WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
+use crate::driver::Driver;
+use crate::driver::drills;
 use crate::driver::engine::By;
 use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
 use crate::failover::effect::{Effect, Issued};
@@ -15,9 +17,11 @@ use crate::failover::health::Health;
 use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase};
 use crate::failover::plan::{Impossible, Kind, MoveRequest as Wanted};
 use crate::failover::refusal::Refusal;
+use crate::failover::sample::{Evidence, is_late};
 use crate::failover::steps::Steps;
 use crate::failover::story;
 use crate::name::Name;
+use crate::observation::sight::Sight;
 use crate::serving::Serving;
 use crate::share::Share;
 use crate::store::journal::{Actor, Row, Sequence};
@@ -68,7 +72,7 @@ fn steps(typed: &[String]) -> Result<Option<Steps>, String> {
 }
 
 /// The reason that was given, if it says anything.
-fn given(reason: Option<&str>) -> String {
+pub(super) fn given(reason: Option<&str>) -> String {
     reason.filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given").to_owned()
 }
 
@@ -121,7 +125,10 @@ pub(super) fn report(
         old_ttl: report.old_ttl.seconds(),
         old_until: report.old_until,
         old_share: report.old_share.map(|share| share.to_string()),
+        offline: None,
         forecast,
+        dark: report.dark.as_deref().map(drains::dark),
+        proposals: Vec::new(),
         warnings: report.warnings,
         outcome,
     })
@@ -186,13 +193,38 @@ impl Daemon {
         let before = runs(self).first().copied();
         let by = By { actor, reason: given(request.reason.as_deref()) };
         match self.driver.steer(&origin, steering, region, &by).map_err(failed)? {
-            Some(refusal) => Err(refused(&refusal)),
+            Some(refusal) => Err(self.not_steered(&origin, region, &refusal)),
             None => {
                 let run = before.filter(|run| runs(self).contains(run)).map(|run| RunKey { zone: origin.clone(), run });
                 let which = before.map(|run| format!("move {run} of ")).unwrap_or_default();
                 Ok(SteerReport { done: vec![format!("{which}{} {done}", request.zone)], run })
             }
         }
+    }
+
+    /// Why the engine did not do to a move what an operator ordered, and what can be done instead.
+    fn not_steered(&self, origin: &Name, region: Option<&str>, refusal: &Refusal) -> Failure {
+        let zone = crate::config::dotless(origin.as_ref());
+        let under_way = self.moves_of(origin);
+        let only = region.map(|region| format!(" --region {region}")).unwrap_or_default();
+        let elsewhere = format!("`understudy failover {zone}{only} --to SITE` takes its place");
+        let is_back = |id: &MoveId| under_way.iter().any(|run| run.run == id.0 && run.back);
+        let next = match refusal {
+            Refusal::Held { id } if is_back(id) => {
+                format!("`understudy resume {zone}{only}` lets it go on back; {elsewhere}")
+            }
+            Refusal::Held { .. } => {
+                format!(
+                    "`understudy resume {zone}{only}`; to go back, `understudy abort {zone}{only}`, or rollback once all have moved"
+                )
+            }
+            Refusal::Reversing { .. } => {
+                format!("`understudy hold {zone}{only}` stops it where it is; {elsewhere}")
+            }
+            Refusal::WhichMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
+            _ => return refused(refusal),
+        };
+        Failure::new(refusal.to_string(), "nothing was changed", next)
     }
 
     pub(super) fn force_site(&mut self, request: &SiteRequest, actor: Actor) -> Result<SteerReport, Failure> {
@@ -236,8 +268,7 @@ impl Daemon {
 
     /// The moves of a zone that are under way.
     pub(super) fn moves_of(&self, origin: &Name) -> Vec<MoveStatus> {
-        let Some(state) = self.driver.traffic(origin) else { return Vec::new() };
-        state.challengers.iter().chain(&state.moves).map(|(id, moving)| status(*id, moving)).collect()
+        under_way(&self.driver, origin)
     }
 
     /// Until when caches may hold what a zone does not answer any more.
@@ -309,7 +340,10 @@ impl Daemon {
         };
         for (stream, row) in rows {
             let zone = stream.split_once('/').and_then(|(_, zone)| Name::absolute(zone).ok());
-            for text in told(&row) {
+            // What is moved in a drill is not moved for real.
+            let of_drill = |text: &str| stream.starts_with(drills::STREAM) && !text.starts_with(drills::STREAM);
+            let front = |text: &str| if of_drill(text) { "in a drill: " } else { "" };
+            for text in told(&row).into_iter().map(|text| format!("{}{text}", front(&text))) {
                 entries.push(HistoryEntry {
                     at: row.at,
                     actor: row.actor.name.clone(),
@@ -354,7 +388,7 @@ impl Daemon {
 }
 
 /// What a row tells, in sentences.
-fn told(row: &Row) -> Vec<String> {
+pub(super) fn told(row: &Row) -> Vec<String> {
     let lines = row.event["told"].as_array().into_iter().flatten();
     let lines: Vec<String> = lines.filter_map(|line| line.as_str().map(str::to_owned)).collect();
     match (lines.is_empty(), &row.event["reload"]) {
@@ -368,18 +402,20 @@ fn ending(row: &Row, run: u64) -> Option<Ending> {
     let effects: Vec<Issued> = serde_json::from_value(row.effects.clone()).ok()?;
     effects.into_iter().find_map(|issued| match issued.effect {
         Effect::Ended(ended) if ended.id == MoveId(run) => {
-            let text = format!(
-                "{} {run}: {}",
-                story::kind(ended.last.plan.kind),
-                story::ended(&ended.outcome, &ended.last.plan.to)
-            );
+            let text = format!("{} {run}: {}", story::kind(ended.last.plan.kind), story::ended(&ended));
             Some(Ending { outcome: story::outcome(&ended.outcome).into(), text })
         }
         _ => None,
     })
 }
 
-fn status(id: MoveId, moving: &Move) -> MoveStatus {
+/// The moves of a zone that are under way.
+pub(super) fn under_way(driver: &Driver, origin: &Name) -> Vec<MoveStatus> {
+    let Some(state) = driver.traffic(origin) else { return Vec::new() };
+    state.challengers.iter().chain(&state.moves).map(|(id, moving)| status(*id, moving)).collect()
+}
+
+pub(super) fn status(id: MoveId, moving: &Move) -> MoveStatus {
     let until = match &moving.phase {
         Phase::AwaitingApproval { until } | Phase::Draining { until, .. } => Some(*until),
         Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Shifting { clock: Clock::Until(until) } => {
@@ -393,6 +429,7 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
     MoveStatus {
         run: id.0,
         kind: kind(moving.plan.kind),
+        by: moving.plan.actor.name.clone(),
         from: moving
             .base
             .iter()
@@ -407,8 +444,34 @@ fn status(id: MoveId, moving: &Move) -> MoveStatus {
             Phase::Lowering { clock: Clock::Until(_), basis } | Phase::Draining { basis, .. } => Some(basis.clone()),
             _ => None,
         },
+        bound: moving.watched.bound,
+        sample: moving.watched.sample.as_ref().map(|sample| sample.counts.clone()).unwrap_or_default(),
+        late: sampled(moving, story::late, is_late),
+        unsure: sampled(moving, |found, _| story::unsure(found), |sight| !is_late(sight)),
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
         began: moving.started,
     }
+}
+
+/// What resolvers gave, as far as it is not what our zone gives.
+fn sampled(
+    moving: &Move,
+    text: impl Fn(&Evidence, Timestamp) -> String,
+    wanted: impl Fn(Sight) -> bool,
+) -> Vec<SampledResolver> {
+    let Some(sample) = &moving.watched.sample else { return Vec::new() };
+    let bound = moving.watched.bound.unwrap_or(moving.phase_since());
+    let found = sample.evidence.iter().filter(|found| wanted(found.sight));
+    let one = |found: &Evidence| SampledResolver {
+        name: found.resolver.clone(),
+        sight: found.sight,
+        question: found.question.clone(),
+        said: found.said.clone(),
+        ttl: found.ttl.map(crate::time::Ttl::seconds),
+        at: found.at,
+        past_seconds: found.past(bound).as_secs(),
+        text: text(found, bound),
+    };
+    found.map(one).collect()
 }

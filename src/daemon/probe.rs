@@ -1,22 +1,26 @@
 //! Probing resolvers, as it is configured and asked for.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Daemon, plain};
 use crate::canary::{CanaryKey, CanaryZone};
 use crate::config::nearest::UnknownName;
-use crate::config::probe::{Asking, CanaryConfig};
+use crate::config::probe::CanaryConfig;
 use crate::config::{Config, ResolverConfig};
 use crate::control::api::Failure;
 use crate::control::api::probe::{
     CalibrateRequest, CalibrationReport, ProfilesReport, ProfilesRequest, ResolverReport,
 };
 use crate::driver;
-use crate::observation::Measured;
-use crate::probe::ask::Carrier;
+use crate::failover::effect::EffectId;
+use crate::failover::sample::Sample;
+use crate::name::Name;
+use crate::probe::ask::{Asking, Carrier};
 use crate::probe::calibrate::Plan;
+use crate::probe::findings::Findings;
 use crate::probe::prober::{Calibrated, Target};
 use crate::probe::{CanaryListeners, CanaryRunning, Prober, Register};
 use crate::store::Store;
@@ -25,15 +29,16 @@ use crate::store::resolvers::Found;
 /// How often it is looked whether a resolver has to be measured again.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// After how long one is tried again that could not be measured.
-const TRY_AGAIN: Duration = Duration::from_secs(86_400);
+const TRY_AGAIN: Duration = Duration::from_secs(3600);
 
-/// What is kept of a resolver: what was found, or why nothing was.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct Findings {
-    address: Vec<SocketAddr>,
-    transport: Carrier,
-    unknown: Option<String>,
-    pub(super) measured: Option<Measured>,
+/// What resolvers gave for names that moved.
+pub(super) struct Sampled {
+    /// Of which zone.
+    pub(super) origin: Name,
+    /// What asked for it.
+    pub(super) effect: EffectId,
+    /// What they gave.
+    pub(super) sample: Sample,
 }
 
 /// The canaries' server and the prober; nothing where they are not configured.
@@ -99,6 +104,24 @@ impl Daemon {
         self.calibration()
     }
 
+    /// Has resolvers asked what they give for names that moved; what they do is sent to `sampled`.
+    pub(super) fn sample(&mut self, sampled: &UnboundedSender<Sampled>) {
+        let Some(probing) = &self.probing else { return };
+        while let Some(order) = self.driver.sample_order() {
+            let (store, sampled) = (self.store.clone(), sampled.clone());
+            probing.prober.sample(order.questions.clone(), move |heard| {
+                let names = order.questions.iter().zip(&heard);
+                let names = names.flat_map(|(asked, heard)| vec![asked.target.name.as_str(); heard.len()]);
+                if let Err(error) = store.resolvers().count(names, driver::now()) {
+                    tracing::error!("how much resolvers were asked can't be written down: {error}");
+                }
+                let sample = order.sample(&heard);
+                // Nobody waits for it while the daemon stops.
+                let _ = sampled.send(Sampled { origin: order.origin, effect: order.effect, sample });
+            });
+        }
+    }
+
     /// Begins to measure the resolvers of which nothing is known that can still be believed, if that is configured.
     pub(super) fn calibrate_what_is_old(&self) {
         let Some(probing) = &self.probing else { return };
@@ -114,11 +137,8 @@ impl Daemon {
         let is_old = |resolver: &&ResolverConfig| {
             let found = found.iter().find(|found| found.name == resolver.name);
             found.is_none_or(|found| {
-                let good_until = match found.findings.unknown {
-                    Some(_) => found.at.after(TRY_AGAIN),
-                    None => found.expires,
-                };
-                good_until <= driver::now()
+                let failed = found.findings.unknown.as_ref().map(|_| found.findings.failed_at.unwrap_or(found.at));
+                failed.map_or(found.expires, |failed| failed.after(TRY_AGAIN)) <= driver::now()
             })
         };
         let resolvers = config.resolvers.iter().filter(|resolver| resolver.asking.is_some()).filter(is_old);
@@ -220,14 +240,28 @@ fn keep(store: &Store, calibrated: &Calibrated, expires: Duration) {
         }
         Err(why) => tracing::warn!(resolver = name, "not measured: {why}"),
     }
-    let found = Found {
-        name: name.clone(),
-        at: calibrated.at,
-        expires: calibrated.at.after(expires),
-        findings: findings(calibrated),
+    let found = match store.resolvers().all::<Findings>() {
+        Ok(known) => known.into_iter().find(|known| known.name == *name),
+        Err(error) => {
+            tracing::error!(resolver = name, "what was found before can't be read: {error}");
+            None
+        }
     };
+    let found = to_keep(found, calibrated, expires);
     if let Err(error) = store.resolvers().keep(&found, calibrated.questions) {
         tracing::error!(resolver = name, "what was found can't be kept: {error}");
+    }
+}
+
+/// What is known after a calibration. One that failed takes away nothing that was found before, and is not believed for as
+/// long as one that did not.
+fn to_keep(known: Option<Found<Findings>>, calibrated: &Calibrated, expires: Duration) -> Found<Findings> {
+    let new = findings(calibrated);
+    let (name, at) = (calibrated.target.name.clone(), calibrated.at);
+    match known.filter(|known| new.unknown.is_some() && known.findings.measured.is_some()) {
+        Some(known) => Found { findings: Findings { measured: known.findings.measured, ..new }, ..known },
+        None if new.unknown.is_some() => Found { name, at, expires: at.after(expires.min(TRY_AGAIN)), findings: new },
+        None => Found { name, at, expires: at.after(expires), findings: new },
     }
 }
 
@@ -236,21 +270,21 @@ fn findings(calibrated: &Calibrated) -> Findings {
         address: calibrated.target.addresses.clone(),
         transport: calibrated.target.carrier,
         unknown: calibrated.result.as_ref().err().cloned(),
+        failed_at: calibrated.result.is_err().then_some(calibrated.at),
         measured: calibrated.result.as_ref().ok().cloned(),
     }
 }
 
 fn report_of(calibrated: &Calibrated, expires: Duration) -> ResolverReport {
-    known(Found {
-        name: calibrated.target.name.clone(),
-        at: calibrated.at,
-        expires: calibrated.at.after(expires),
-        findings: findings(calibrated),
-    })
+    known(to_keep(None, calibrated, expires))
 }
 
 fn known(found: Found<Findings>) -> ResolverReport {
-    let Findings { address, transport, unknown, measured } = found.findings;
+    let Findings { address, transport, unknown, failed_at, measured } = found.findings;
+    let failed = unknown.as_ref().filter(|_| measured.is_some()).map(|why| match failed_at {
+        Some(at) => format!("measuring it again failed at {at}: {why}"),
+        None => format!("measuring it again failed: {why}"),
+    });
     ResolverReport {
         name: found.name,
         address,
@@ -258,7 +292,8 @@ fn known(found: Found<Findings>) -> ResolverReport {
         at: Some(found.at),
         expires: Some(found.expires),
         expired: found.expires <= driver::now(),
-        unknown,
+        unknown: unknown.filter(|_| measured.is_none()),
+        failed,
         measured,
     }
 }
@@ -274,6 +309,7 @@ fn never(resolver: &ResolverConfig) -> ResolverReport {
         expires: None,
         expired: false,
         unknown: Some(why.into()),
+        failed: None,
         measured: None,
     }
 }

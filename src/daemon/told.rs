@@ -10,7 +10,7 @@ use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
 };
 use crate::control::api::{AskedItem, Failure, Finding};
-use crate::driver;
+use crate::driver::{self, Driver};
 use crate::exposure::known::Known;
 use crate::exposure::note::{Level, NotedNetwork};
 use crate::exposure::points::{Point, PointId};
@@ -97,26 +97,23 @@ impl Daemon {
     }
 }
 
-impl Daemon {
-    /// Says which names that gates speak of were asked for of late: what users miss first is what is asked for.
-    pub(super) fn weigh(&self, origin: &Name, findings: &mut [Finding]) {
-        let Some(folding) = self.driver.exposures() else { return };
-        if findings.iter().all(|found| found.items.is_empty()) {
-            return;
-        }
-        let asked = folding.look(|exposures| asked(exposures, origin));
-        let key = self.driver.serving().key;
-        let count = |item: &String| {
-            let name = Name::absolute(item.split(' ').next()?).ok()?;
-            asked.get(&key.of(name.as_ref().to_lowercase().as_ref())).copied()
-        };
-        for found in findings {
-            let items =
-                found.items.iter().filter_map(|item| Some(AskedItem { item: item.clone(), count: count(item)? }));
-            found.asked = items.collect();
-            found.asked.sort_by_key(|asked| std::cmp::Reverse(asked.count));
-            found.asked.truncate(MOST);
-        }
+/// Says which names that gates speak of were asked for of late: what users miss first is what is asked for.
+pub(super) fn weigh(driver: &Driver, origin: &Name, findings: &mut [Finding]) {
+    let Some(folding) = driver.exposures() else { return };
+    if findings.iter().all(|found| found.items.is_empty()) {
+        return;
+    }
+    let asked = folding.look(|exposures| asked(exposures, origin));
+    let key = driver.serving().key;
+    let count = |item: &String| {
+        let name = Name::absolute(item.split(' ').next()?).ok()?;
+        asked.get(&key.of(name.as_ref().to_lowercase().as_ref())).copied()
+    };
+    for found in findings {
+        let items = found.items.iter().filter_map(|item| Some(AskedItem { item: item.clone(), count: count(item)? }));
+        found.asked = items.collect();
+        found.asked.sort_by_key(|asked| std::cmp::Reverse(asked.count));
+        found.asked.truncate(MOST);
     }
 }
 

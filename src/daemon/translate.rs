@@ -20,6 +20,7 @@ const SHOWN: usize = 20;
 impl Daemon {
     /// How things stand.
     pub(super) fn status(&self) -> StatusReport {
+        let mut room = super::rename::LOOKED_THROUGH;
         StatusReport {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
@@ -27,14 +28,14 @@ impl Daemon {
             generation: self.driver.serving().generation,
             listeners: self.addresses.clone(),
             encrypted: self.encrypted.clone(),
-            zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin)).collect(),
+            zones: self.driver.setup().zones.iter().map(|spec| self.zone_status(&spec.origin, &mut room)).collect(),
             caution: self.caution(),
             last_reload: self.last_reload.clone(),
             last_failover: self.last_failover.clone(),
         }
     }
 
-    fn zone_status(&self, origin: &Name) -> ZoneStatus {
+    fn zone_status(&self, origin: &Name, room: &mut usize) -> ZoneStatus {
         let serving = self.driver.serving();
         let zone = serving.zone(origin.as_ref());
         let route = |zone: &crate::serving::ZoneServing, region, name: &str| Route {
@@ -69,6 +70,10 @@ impl Daemon {
             moves: self.moves_of(origin),
             sites: self.sites_of(origin),
             old_until: self.old_until(origin),
+            last_drill: self.driver.drills().last(origin),
+            drill_listeners: self.drill_listeners(origin),
+            renames: self.renames_of(origin),
+            levers: self.levers_of(origin, room),
             content,
         }
     }

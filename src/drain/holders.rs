@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Demand, Holder, Step, Told};
@@ -17,7 +18,7 @@ use crate::exposure::points::{Point, PointId};
 use crate::exposure::{EditionInfo, Exposures};
 use crate::name::{Name, NameRef};
 use crate::net::{ClientNet, Network};
-use crate::profile::Kind;
+use crate::profile::{Kind, Profile};
 use crate::rr::RrType;
 use crate::serving::regions::RegionId;
 use crate::serving::told::{Decided, Rule};
@@ -57,6 +58,8 @@ pub struct Scope<'a> {
     pub capped: Option<&'a Capped>,
     /// The TTL that old answers are given with at most before they are given no more, if they are lowered.
     pub low: Option<Ttl>,
+    /// What was measured of resolvers, by where they ask from.
+    pub profiles: &'a [(Network, Arc<Profile>)],
 }
 
 /// How the clients of a region change sides.
@@ -153,6 +156,29 @@ struct Fact {
     is_old: bool,
 }
 
+impl Fact {
+    fn kind(&self) -> Kind {
+        if self.question.0.rule == Rule::Absent { Kind::Negative } else { Kind::Positive }
+    }
+}
+
+/// A network that was told an old answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldOld {
+    /// The network, or a greater one that it is counted with.
+    pub network: Network,
+    /// The type that it asked for.
+    pub family: RrType,
+    /// When it was told it last.
+    pub last: Timestamp,
+    /// With which TTL.
+    pub ttl: Ttl,
+    /// What it was told.
+    pub kind: Kind,
+    /// How often it was told it of late.
+    pub count: u64,
+}
+
 /// A network and a question, over all editions.
 #[derive(Default)]
 struct Asked {
@@ -162,6 +188,20 @@ struct Asked {
     old: Option<(Timestamp, Ttl)>,
     new: Option<Timestamp>,
     greatest: Ttl,
+}
+
+/// Until when an old answer of a scope may be held that was told up to `now`, as [`Holders::until`]; and whether all is known
+/// that may still be held.
+pub fn told_until(known: &impl Known, scope: &Scope<'_>, now: Timestamp) -> (Option<Timestamp>, bool) {
+    let mut found = Holders::default();
+    let (facts, blind_until) = known.look(|exposures| (found.facts(exposures, scope), exposures.blind_until()));
+    (found.until, is_whole(blind_until, &facts, now))
+}
+
+/// Whether all is known that may still be held.
+fn is_whole(blind_until: Timestamp, facts: &BTreeMap<PointId, Fact>, now: Timestamp) -> bool {
+    let longest = facts.values().map(|fact| fact.ttl).max().unwrap_or_default();
+    blind_until.after(longest.duration()).after(SKEW) <= now
 }
 
 impl Holders {
@@ -180,8 +220,7 @@ impl Holders {
             let key = (noted.network, noted.level, (decided.name, decided.rule as u8, rtype.0));
             asked.entry(key).or_insert_with(|| (Asked::default(), fact)).0.take(noted, fact);
         }
-        let longest = facts.values().map(|fact| fact.ttl).max().unwrap_or_default();
-        found.is_whole = blind_until.after(longest.duration()).after(SKEW) <= now;
+        found.is_whole = is_whole(blind_until, &facts, now);
         let mut each = Vec::new();
         for ((network, level, _), (asked, fact)) in &asked {
             let moves = moves(scope, fact, *network, *level);
@@ -190,7 +229,6 @@ impl Holders {
                 None if found.is_whole => Told::Never,
                 None => Told::Unknown,
             };
-            let kind = if fact.question.0.rule == Rule::Absent { Kind::Negative } else { Kind::Positive };
             let held = if asked.is_held(now) { asked.weight } else { 0.0 };
             found.weights.entry(fact.question.1).or_default().add(asked.weight, held);
             found.regions.entry(fact.region).or_default().weight.add(asked.weight, held);
@@ -203,8 +241,8 @@ impl Holders {
                 demand: Demand::Seen(asked.weight / window),
                 told,
                 ttl: asked.old.map_or(asked.greatest, |(_, ttl)| ttl),
-                kind,
-                profile: None,
+                kind: fact.kind(),
+                profile: scope.profile_of(*network, *level),
                 moves,
             };
             each.push(holder.lowered(scope.low));
@@ -218,6 +256,20 @@ impl Holders {
         }
         found.holders = found.together(each, now);
         found
+    }
+
+    /// Who of these networks was told an old answer, and when last.
+    pub fn told_old(known: &impl Known, scope: &Scope<'_>, wanted: impl Fn(Network) -> bool) -> Vec<ToldOld> {
+        let facts = known.look(|exposures| Holders::default().facts(exposures, scope));
+        let told = |noted: Noted| {
+            let fact = facts.get(&noted.point).filter(|fact| fact.is_old)?;
+            let network = noted.network.network(noted.level).filter(|network| wanted(*network))?;
+            let (family, count) = (fact.question.1, noted.count.value());
+            Some(ToldOld { network, family, last: noted.last, ttl: fact.ttl, kind: fact.kind(), count })
+        };
+        let mut all = Vec::new();
+        known.each_part(|_, part| all.extend(part.filter_map(told)));
+        all
     }
 
     /// What counts of the points.
@@ -314,11 +366,19 @@ impl Holders {
 }
 
 impl Scope<'_> {
+    /// What was measured of those who ask from a network.
+    fn profile_of(&self, network: NotedNetwork, level: Level) -> Option<Arc<Profile>> {
+        // One that is counted with others is not known.
+        let network = network.network(level).filter(|_| level == Level::default() && !self.profiles.is_empty())?;
+        let own = self.profiles.iter().find(|(own, _)| own.covers(network) || network.covers(*own));
+        own.map(|(_, profile)| Arc::clone(profile))
+    }
+
     /// Whether a point is about the only name, by what its edition has.
     fn is_named(&self, point: &Point, info: &EditionInfo) -> bool {
         let Some(only) = self.only else { return true };
         let Some((decided, _)) = point.what.question else { return false };
-        let hash = self.serving.key.of(only.as_ref());
+        let hash = self.serving.key.of(only.as_ref().to_lowercase().as_ref());
         if decided.rule == Rule::Exact {
             return decided.name == hash;
         }
@@ -384,7 +444,8 @@ fn rounded(each: &[Holder], now: Timestamp, rounding: i32) -> Vec<Holder> {
             Told::Never => (1, 0, 0),
             Told::At { at, ttl } => (2, at.0, ttl.seconds()),
         };
-        let key = (holder.family, holder.kind, holder.ttl, when, octave.to_bits(), holder.moves);
+        let measured = holder.profile.as_ref().map(Arc::as_ptr);
+        let key = (holder.family, holder.kind, holder.ttl, when, octave.to_bits(), holder.moves, measured);
         let known = alike.entry(key).or_insert_with(|| Holder { told, demand, weight: 0.0, ..holder.clone() });
         known.weight += holder.weight;
     }
@@ -393,7 +454,7 @@ fn rounded(each: &[Holder], now: Timestamp, rounding: i32) -> Vec<Holder> {
 
 impl Holder {
     /// The same once answers are given with this TTL at most. It asks more often then, as its users want.
-    fn lowered(self, low: Option<Ttl>) -> Holder {
+    pub fn lowered(self, low: Option<Ttl>) -> Holder {
         let Some(low) = low.filter(|low| *low < self.ttl) else { return self };
         let demand = match self.demand {
             Demand::Seen(rate) => {
@@ -464,7 +525,6 @@ mod tests {
     use crate::serving::respond::{Asker, Transport};
     use crate::snapshot::capped::End;
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     const MOVED: i64 = 8000;
 
@@ -520,8 +580,36 @@ mod tests {
         now: i64,
     ) -> Holders {
         let zone = serving.zones().first().unwrap();
-        let scope = Scope { serving, zone, only, regions: &turns(serving), capped, low: None };
+        let scope = Scope { serving, zone, only, regions: &turns(serving), capped, low: None, profiles: &[] };
         Holders::of(exposures, &scope, at(now))
+    }
+
+    /// Who was measured is counted by its own profile, and apart from those who were not.
+    #[test]
+    fn measured_networks_have_their_profiles() {
+        let serving = serving();
+        let notes = [1, 2].map(|client| note(&serving, client, &name("w"), 7990, false));
+        let exposures = exposures(&serving, &notes);
+        let zone = serving.zones().first().unwrap();
+        let all = found(&serving, &exposures, None, None, 8000).holders;
+        assert!(all.len() == 1 && all[0].profile.is_none(), "they are alike: {all:?}");
+        let noted = exposures.networks().iter().next().unwrap();
+        let network = noted.network.network(noted.level).unwrap();
+        let profiles = [(Network::host(network.address()), Arc::new(Profile::exact()))];
+        let turns = turns(&serving);
+        let scope = Scope {
+            serving: &serving,
+            zone,
+            only: None,
+            regions: &turns,
+            capped: None,
+            low: None,
+            profiles: &profiles,
+        };
+        let found = Holders::of(&exposures, &scope, at(8000)).holders;
+        assert_eq!(found.iter().filter(|holder| holder.profile.is_some()).count(), 1, "{found:?}");
+        assert_eq!(found.len(), 2);
+        assert_eq!(Holders::told_old(&exposures, &scope, |_| true).len(), 2);
     }
 
     #[test]
@@ -548,6 +636,7 @@ mod tests {
 
         let only = found(&serving, &exposures, Some(&name("w")), None, 8000);
         assert_eq!((only.entries, only.weights[&RrType::A]), (2, Weight { all: 3.0, held: 2.0 }));
+        assert_eq!(found(&serving, &exposures, Some(&name("W")), None, 8000).entries, 2, "in whatever case");
         let sites = &serving.zones()[0].content.sites;
         let end = |site: usize| End { zone: &sites[site].zone, snapshot: &sites[site].snapshot };
         let mut capped = Capped::default();

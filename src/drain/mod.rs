@@ -9,6 +9,7 @@
 //! *What it leaves out* it names in [`Forecast::left_out`]; and it says nothing of those who never ask.
 
 mod curve;
+pub mod dark;
 pub mod holders;
 mod law;
 #[cfg(test)]

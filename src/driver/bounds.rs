@@ -8,14 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use super::name_servers::{NameServers, ask_serials};
+use super::stretch::Old;
 use super::{Driver, DriverError, STREAM, now};
 use crate::digest::Digest;
-use crate::exposure::bound::{Bound, Change, Holding};
+use crate::exposure::bound::{Basis, Bound, Change, Holding};
 use crate::exposure::known::Known;
 use crate::exposure::{Exposures, Limits};
 use crate::failover::event::Event;
 use crate::failover::ledger::Held;
-use crate::failover::moves::{Clock, Move, MoveId, Phase};
+use crate::failover::moves::{Clock, Move, MoveId, Phase, PhaseKind};
 use crate::failover::names::RegionName;
 use crate::failover::state::State;
 use crate::name::Name;
@@ -35,6 +36,8 @@ const ANSWERED: Duration = Duration::from_millis(250);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// What a wait rests on once other name servers give what is published.
 const HAVE: &str = "when the last name server was seen to give the new content, and the greatest TTL of old answers";
+/// How often it is looked at what was measured of resolvers while nothing else has changed.
+const MEASURED_AGAIN: Duration = Duration::from_secs(30);
 /// What is known sooner than that is not worth a row in the journal.
 const WORTH: Duration = Duration::from_millis(500);
 
@@ -72,6 +75,17 @@ struct Look {
     due: Option<Timestamp>,
     /// The greatest TTL of old answers, as it was when the wait began.
     ttl: Ttl,
+    /// When it was last looked at what was measured of resolvers.
+    measured: Option<Timestamp>,
+    /// The negative TTL that was found of the sites that the move leaves, and the serial at which it was.
+    negative: Option<(Serial, Option<Ttl>)>,
+}
+
+impl Look {
+    /// One that nothing is known of yet.
+    fn of(until: Timestamp, ttl: Ttl) -> Look {
+        Look { until, due: None, ttl, measured: None, negative: None }
+    }
 }
 
 /// Starts to fold what is noted.
@@ -132,7 +146,8 @@ impl Driver {
                 let key = (origin.clone(), wait.id);
                 let ttl = held(&engine.state, wait.moving).map_or(wait.moving.plan.old_ttl, |held| held.ttl);
                 let known = self.bounds.looks.remove(&key).filter(|look| look.until == wait.until);
-                looks.insert(key, known.unwrap_or(Look { until: wait.until, due: Some(at.after(SETTLED)), ttl }));
+                let new = || Look { due: Some(at.after(SETTLED)), ..Look::of(wait.until, ttl) };
+                looks.insert(key, known.unwrap_or_else(new));
             }
         }
         self.bounds.looks = looks;
@@ -149,12 +164,17 @@ impl Driver {
             let (origin, id) = &key;
             let Some(engine) = self.engines.get(origin) else { continue };
             let Some(wait) = waits(&engine.state).find(|wait| wait.id == *id) else { continue };
-            let was = wait.until;
             let (moving, state) = (wait.moving.clone(), engine.state.clone());
-            let ttl = self.bounds.looks.get(&key).map_or(moving.plan.old_ttl, |look| look.ttl);
-            let (until, basis, due) = match self.others_of(origin, at) {
+            // Those who keep answers for longer are counted anew.
+            let was = moving.watched.bound.filter(|_| moving.phase.kind() == PhaseKind::Draining).unwrap_or(wait.until);
+            let look = self.bounds.looks.get(&key).copied();
+            let mut look = look.unwrap_or(Look::of(wait.until, moving.plan.old_ttl));
+            let ttl = look.ttl;
+            let mut is_noted = false;
+            let (bound, basis, due) = match self.others_of(origin, at) {
                 Others::None => {
                     let sooner = self.bound_of(origin, &state, &moving, at);
+                    is_noted = sooner.as_ref().is_some_and(|bound| bound.basis != Basis::Journal);
                     let sooner = sooner.filter(|bound| bound.until.since(was).max(was.since(bound.until)) > WORTH);
                     match sooner {
                         Some(Bound { until, basis, .. }) => (until, basis.to_string(), None),
@@ -180,9 +200,20 @@ impl Driver {
                     )
                 }
             };
-            self.bounds.looks.insert(key.clone(), Look { until, due, ttl });
-            if until != was {
-                let event = Event::DrainBound { id: *id, until, basis };
+            // It reads the state, and compares whole zones: as long as nothing has changed, what was told last holds.
+            let is_known = bound == was && look.measured.is_some_and(|since| since.after(MEASURED_AGAIN) > at);
+            let longer = if is_known {
+                moving.watched.longer.clone()
+            } else {
+                look.measured = Some(at);
+                self.longer(origin, &moving, &mut Old { bound, ttl, is_noted, negative: &mut look.negative }, at)
+            };
+            let is_new = bound != was || longer != moving.watched.longer;
+            let until = longer.iter().map(|longer| longer.until).max().map_or(bound, |last| last.max(bound));
+            self.bounds.looks.insert(key.clone(), Look { until, due, ..look });
+            if is_new {
+                let basis = if basis.is_empty() { Basis::Journal.to_string() } else { basis };
+                let event = Event::DrainBound { id: *id, until: bound, basis, longer };
                 // The log says what could not be written; then the wait lasts as long as it was to.
                 let _ = self.drive(origin, event, &By::daemon());
             }
@@ -271,7 +302,8 @@ impl Driver {
 
 /// The moves that wait for old answers to run out.
 fn waits(state: &State) -> impl Iterator<Item = Wait<'_>> {
-    let standing = |moving: &Move| moving.hold.is_some() || !moving.confirmed;
+    // Once resolvers were asked, it counts what they give.
+    let standing = |moving: &Move| moving.hold.is_some() || !moving.confirmed || moving.watched.samples > 0;
     state.moves.iter().filter(move |(_, moving)| !standing(moving)).filter_map(|(id, moving)| {
         let until = match moving.phase {
             Phase::Lowering { clock: Clock::Until(until), .. } | Phase::Draining { until, .. } => until,

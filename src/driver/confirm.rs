@@ -7,52 +7,68 @@ use super::name_servers::{exchange, query};
 use super::{Driver, now};
 use crate::name::{Name, NameRef};
 use crate::rr::{Class, RrType};
+use crate::serving::Serving;
 use crate::serving::respond::{Asker, Transport};
 
 /// How long each of our own sockets may take to give the new answers.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for one answer.
 const ONE_ANSWER: Duration = Duration::from_millis(300);
 /// How long to wait before it is asked again: a socket that is refused says so at once.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 impl Driver {
     /// Whether every socket of ours gives the answers, over UDP and TCP, that are published: to the zone's SOA, and to one
     /// RRset that changed, if one did.
     pub(super) fn confirm(&self, origin: &Name, changed: Option<(NameRef<'_>, RrType)>) -> bool {
-        let questions: Vec<_> = [(origin.as_ref(), RrType::SOA)].into_iter().chain(changed).collect();
-        // All of them, whatever the first one says: the log is to name each that is behind.
-        let confirmed = self.listeners.iter().map(|listener| self.is_confirmed_by(*listener, &questions));
-        confirmed.collect::<Vec<bool>>().into_iter().all(|confirmed| confirmed)
+        confirm(&self.serving, &self.listeners, origin, changed)
     }
+}
 
-    fn is_confirmed_by(&self, listener: SocketAddr, questions: &[(NameRef<'_>, RrType)]) -> bool {
-        let (target, deadline) = (reachable(listener), Instant::now() + PATIENCE);
-        [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
-            questions.iter().all(|(name, rtype)| {
-                let query = query(name.as_wire(), *rtype, Class::IN);
-                while !self.gives_published(target, transport, &query) {
-                    if Instant::now() >= deadline {
-                        tracing::error!(%listener, ?transport, %name, %rtype, "our own socket does not give what was published");
-                        return false;
-                    }
-                    std::thread::sleep(PAUSE);
+/// The same of these listeners, which are to give what is in `serving`.
+pub(super) fn confirm(
+    serving: &Serving,
+    listeners: &[SocketAddr],
+    origin: &Name,
+    changed: Option<(NameRef<'_>, RrType)>,
+) -> bool {
+    let questions: Vec<_> = [(origin.as_ref(), RrType::SOA)].into_iter().chain(changed).collect();
+    // All of them, whatever the first one says: the log is to name each that is behind.
+    let confirmed = listeners.iter().map(|listener| is_confirmed_by(serving, *listener, &questions));
+    confirmed.collect::<Vec<bool>>().into_iter().all(|confirmed| confirmed)
+}
+
+fn is_confirmed_by(serving: &Serving, listener: SocketAddr, questions: &[(NameRef<'_>, RrType)]) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    [Transport::Udp, Transport::Tcp].into_iter().all(|transport| {
+        questions.iter().all(|(name, rtype)| {
+            let query = query(name.as_wire(), *rtype, Class::IN);
+            while !gives_published(serving, listener, transport, &query) {
+                if Instant::now() >= deadline {
+                    tracing::error!(%listener, ?transport, %name, %rtype, "our own socket does not give what was published");
+                    return false;
                 }
-                true
-            })
+                std::thread::sleep(PAUSE);
+            }
+            true
         })
-    }
+    })
+}
 
-    fn gives_published(&self, target: SocketAddr, transport: Transport, query: &[u8]) -> bool {
-        let asked = match transport {
-            Transport::Udp => ask_udp(target, query),
-            _ => ask_tcp(target, query),
-        };
-        let Ok((source, answer)) = asked else { return false };
-        let mut expected = vec![0; usize::from(u16::MAX)];
-        let asker = Asker { source, transport, now: now() };
-        let length = self.serving.respond(query, &asker, &mut expected);
-        length.is_some_and(|length| expected[..length] == answer[..])
+fn gives_published(serving: &Serving, listener: SocketAddr, transport: Transport, query: &[u8]) -> bool {
+    let Ok((source, answer)) = ask(listener, transport, query) else { return false };
+    let mut expected = vec![0; usize::from(u16::MAX)];
+    let asker = Asker { source, transport, now: now() };
+    let length = serving.respond(query, &asker, &mut expected);
+    length.is_some_and(|length| expected[..length] == answer[..])
+}
+
+/// Asks a listener of ours: the address that was asked from, and the answer.
+pub(super) fn ask(listener: SocketAddr, transport: Transport, query: &[u8]) -> std::io::Result<(IpAddr, Vec<u8>)> {
+    let target = reachable(listener);
+    match transport {
+        Transport::Udp => ask_udp(target, query),
+        _ => ask_tcp(target, query),
     }
 }
 

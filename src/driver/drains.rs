@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::forecasts::lowered;
 use super::name_servers::NameServers;
 use super::plan::Draft;
+use super::stretch::MeasuredResolver;
 use super::{Driver, now};
-use crate::drain::holders::{Holders, Scope, Turn};
+use crate::drain::holders::{Holders, Scope, Turn, told_until};
 use crate::drain::{Forecast, Outlook, Step, forecast};
 use crate::exposure::bound::{Basis, SKEW};
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
-use crate::failover::names::{RegionName, SiteName};
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Origin, Phase, PhaseKind};
+use crate::failover::names::RegionName;
 use crate::failover::plan::Kind;
 use crate::failover::policy::Policy;
 use crate::failover::state::State;
 use crate::name::Name;
 use crate::profile::Population;
+use crate::serving::ZoneServing;
 use crate::serving::regions::RegionId;
 use crate::share::Share;
 use crate::snapshot::capped::Capped;
@@ -85,19 +88,9 @@ impl Driver {
         let under_way: Vec<(MoveId, &Move)> =
             state.moves.iter().filter(|(_, moving)| moving.is_under_way()).map(|(id, moving)| (*id, moving)).collect();
         let Some((_, first)) = under_way.first() else { return self.drain_if_moved(origin, only, state, at) };
-        let mut turns = BTreeMap::new();
-        for (_, moving) in &under_way {
-            for (region, from) in moving.base.iter() {
-                let Some(id) = self.serving.regions.named(region.as_str()) else { continue };
-                let is_back = moving.direction == Direction::Back;
-                let back = || std::iter::once(&from.site).chain(&from.others).map(ToString::to_string).collect();
-                let new = if is_back { back() } else { vec![moving.plan.to.to_string()] };
-                let turn = Turn { new, salt: Some(moving.salt()), is_back, steps: steps_of(moving, at) };
-                turns.insert(id, turn);
-            }
-        }
+        let turns = under_way.iter().flat_map(|(_, moving)| self.turns_of(moving, at)).collect();
         let decided = match &first.phase {
-            Phase::Draining { until, basis } => Some((*until, basis.clone())),
+            Phase::Draining { until, basis } => Some((first.watched.bound.unwrap_or(*until), basis.clone())),
             _ => None,
         };
         let question = Question {
@@ -110,6 +103,18 @@ impl Driver {
             decided,
         };
         self.foresee(origin, question, at)
+    }
+
+    /// How the clients of a move's regions change sides.
+    pub(super) fn turns_of(&self, moving: &Move, at: Timestamp) -> BTreeMap<RegionId, Turn> {
+        let turn = |(region, from): (&RegionName, &Origin)| {
+            let id = self.serving.regions.named(region.as_str())?;
+            let is_back = moving.direction == Direction::Back;
+            let back = || std::iter::once(&from.site).chain(&from.others).map(ToString::to_string).collect();
+            let new = if is_back { back() } else { vec![moving.plan.to.to_string()] };
+            Some((id, Turn { new, salt: Some(moving.salt()), is_back, steps: steps_of(moving, at) }))
+        };
+        moving.base.iter().filter_map(turn).collect()
     }
 
     /// As if everybody were moved to some other site now.
@@ -126,13 +131,7 @@ impl Driver {
         let at = now();
         let zone = self.serving.zone(draft.origin.as_ref())?;
         let is_planned = draft.kind == Kind::Switchover;
-        let site = |name: &SiteName| zone.content.site_named(name.as_str());
-        let mut capped = Capped::default();
-        for from in draft.regions.values() {
-            if let Some((from, to)) = site(from).zip(site(&draft.to)) {
-                zone.lower_between(&mut capped, from, to, policy.low_ttl);
-            }
-        }
+        let capped = lowered(zone, draft, policy);
         let salt = draft.digest.as_bytes().iter().take(8).fold(0, |salt, octet| salt << 8 | u64::from(*octet));
         let question = |steps: Vec<Step>| {
             let new = vec![draft.to.to_string()];
@@ -143,10 +142,9 @@ impl Driver {
         };
         // Until when what is told by now may be held: that is what Lowering waits for.
         let ceiling = at.after(draft.old_ttl.duration());
-        let known = self.foresee(&draft.origin, question(vec![Step { at, share: Share::ALL }]), at)?;
-        let (lowered, basis) = match known.bound < ceiling {
-            true => (known.bound, known.basis),
-            false => (ceiling, Basis::Journal.to_string()),
+        let (lowered, basis) = match self.held_now(zone, &question(Vec::new()), at)? {
+            (until, basis) if until < ceiling => (until, basis),
+            _ => (ceiling, Basis::Journal.to_string()),
         };
         let begin = if is_planned { lowered } else { at };
         let steps: Vec<Step> = stepped(policy.steps.as_slice(), begin, policy.step_wait).collect();
@@ -155,27 +153,56 @@ impl Driver {
         Some(Prospect { phases, drain })
     }
 
-    fn region_ids<'a>(&self, regions: impl Iterator<Item = &'a RegionName>) -> impl Iterator<Item = RegionId> {
+    pub(super) fn region_ids<'a>(
+        &self,
+        regions: impl Iterator<Item = &'a RegionName>,
+    ) -> impl Iterator<Item = RegionId> {
         regions.filter_map(|region| self.serving.regions.named(region.as_str()))
     }
 
-    fn foresee(&self, origin: &Name, question: Question<'_>, at: Timestamp) -> Option<Drain> {
-        let zone = self.serving.zone(origin.as_ref())?;
-        let Question { moves, turns, steps, only, capped, low, decided } = question;
-        let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low };
-        let folding = self.folding.as_ref()?;
-        let holders = Holders::of(&**folding, &scope, at);
-        let last = steps.last().map_or(at, |step| step.at);
-        let longest = holders.holders.iter().map(|holder| holder.ttl).max().unwrap_or_default();
-        let (bound, basis) = decided.unwrap_or_else(|| match holders.until {
-            // What is told up to the last step is not known yet.
-            _ if last > at => (last.after(longest.duration()).after(SKEW), Basis::Journal.to_string()),
-            _ if !holders.is_whole => {
+    /// Until when old answers may be held that were told by now, and what that rests on.
+    fn held_now(&self, zone: &ZoneServing, question: &Question<'_>, at: Timestamp) -> Option<(Timestamp, String)> {
+        let Question { turns: regions, only, capped, low, .. } = question;
+        let (serving, only, capped, low) = (&*self.serving, *only, *capped, *low);
+        // How long resolvers keep it does not matter to who was told what.
+        let scope = Scope { serving, zone, only, regions, capped, low, profiles: &[] };
+        let (until, is_whole) = told_until(&**self.folding.as_ref()?, &scope, at);
+        Some(self.bound(&zone.content.origin, until, is_whole, at, at))
+    }
+
+    /// When old answers run out that were told up to `last`, of which it is known until when they may be held.
+    fn bound(
+        &self,
+        origin: &Name,
+        until: Option<Timestamp>,
+        is_whole: bool,
+        last: Timestamp,
+        at: Timestamp,
+    ) -> (Timestamp, String) {
+        match until {
+            _ if !is_whole => {
                 let held = last.after(self.longest_of(origin).duration()).after(SKEW);
                 (held.max(at), Basis::Journal.to_string())
             }
             Some(until) if until > at => (until, Basis::Exposure.to_string()),
             _ => (at, Basis::NobodyTold.to_string()),
+        }
+    }
+
+    fn foresee(&self, origin: &Name, question: Question<'_>, at: Timestamp) -> Option<Drain> {
+        let zone = self.serving.zone(origin.as_ref())?;
+        let Question { moves, turns, steps, only, capped, low, decided } = question;
+        let measured = self.measured_resolvers(at).into_iter();
+        let profiles: Vec<_> = measured.flat_map(MeasuredResolver::with_sources).collect();
+        let scope = Scope { serving: &self.serving, zone, only, regions: &turns, capped, low, profiles: &profiles };
+        let folding = self.folding.as_ref()?;
+        let holders = Holders::of(&**folding, &scope, at);
+        let last = steps.last().map_or(at, |step| step.at);
+        let longest = holders.holders.iter().map(|holder| holder.ttl).max().unwrap_or_default();
+        let (bound, basis) = decided.unwrap_or_else(|| match last > at {
+            // What is told up to the last step is not known yet.
+            true => (last.after(longest.duration()).after(SKEW), Basis::Journal.to_string()),
+            false => self.bound(origin, holders.until, holders.is_whole, last, at),
         });
         let outlook = Outlook {
             holders: &holders.holders,
@@ -194,7 +221,7 @@ impl Driver {
 }
 
 /// Steps from a time on, each so long behind the one before.
-fn stepped(shares: &[Share], begin: Timestamp, wait: Duration) -> impl Iterator<Item = Step> {
+pub(super) fn stepped(shares: &[Share], begin: Timestamp, wait: Duration) -> impl Iterator<Item = Step> {
     let mut next = begin;
     shares.iter().map(move |share| {
         let at = next;

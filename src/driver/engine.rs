@@ -74,6 +74,10 @@ impl World for Live<'_> {
                 let why = "a socket of ours does not give what was published; the log names it".into();
                 Event::ConfirmFailed { effect, why }.into()
             }
+            Effect::Sample { id } => {
+                let sample = self.driver.sample(origin, state, *id, effect)?;
+                Event::DrainSampled { effect, sample }.into()
+            }
             Effect::Alert(alert) => {
                 self.driver.tell(origin, alert);
                 Event::Told { effect }.into()
@@ -106,11 +110,13 @@ impl Driver {
         Ok(self.journal.since(&Driver::stream(origin), after, limit)?)
     }
 
-    /// What is in the journal on a zone's traffic, newest first, at most so many, each with its stream.
+    /// What is in the journal on a zone's traffic and its drills, of each the newest first and at most so many, each with its
+    /// stream.
     pub fn rows_of(&self, origin: &Name, limit: u32) -> Result<Vec<(String, Row)>, DriverError> {
         let stream = Driver::stream(origin);
         let rows = self.journal.rows(&stream, limit)?;
-        Ok(rows.into_iter().map(|row| (stream.clone(), row)).collect())
+        let drills = self.drill_rows(origin, limit)?;
+        Ok(rows.into_iter().map(|row| (stream.clone(), row)).chain(drills).collect())
     }
 
     /// Lets moves begin again in all zones whose state is in doubt: their origins.
@@ -184,13 +190,14 @@ impl Driver {
 
     /// When [`Driver::tick`] has something to do next.
     pub fn deadline(&mut self) -> Option<Timestamp> {
-        let bounds = self.bounds_due();
-        self.engines.values().filter_map(Engine::deadline).chain(bounds).min()
+        let others = self.bounds_due().into_iter().chain(self.renames_due());
+        self.engines.values().filter_map(Engine::deadline).chain(others).min()
     }
 
     /// Does what is due by now.
     pub fn tick(&mut self) {
         self.look_at_bounds();
+        self.look_at_renames();
         let at = now();
         let due = self.engines.iter().filter(|(_, engine)| engine.deadline().is_some_and(|deadline| deadline <= at));
         for origin in due.map(|(origin, _)| origin.clone()).collect::<Vec<_>>() {

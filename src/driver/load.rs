@@ -7,7 +7,10 @@ use std::thread::{self, ScopedJoinHandle};
 use super::pages::LargePages;
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use super::sharing::share;
-use crate::name::Name;
+use crate::name::{Name, NameRef};
+use crate::rename::Overlays;
+use crate::rename::apply::overlaid;
+use crate::rename::fold::{Ended, settle};
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
 use crate::snapshot::compile::Shape;
@@ -31,6 +34,20 @@ pub(super) const LARGE: usize = 20_000;
 pub struct Loading {
     /// What became of each site, in the order of the configuration.
     pub sites: Vec<SiteLoading>,
+    /// What lies over the texts of all of them.
+    pub overlays: Overlays,
+    /// The renames that the texts have ended.
+    pub ended: Vec<Ended>,
+    /// What the texts take away from renames, a line each: they can't be taken over.
+    pub blocked: Vec<String>,
+}
+
+/// What is to lie over the texts of a zone that is read.
+pub(super) struct Laid<'a> {
+    /// The overlays; where references to other zones turn is told of all that might.
+    pub(super) overlays: Overlays,
+    /// Whether texts of other zones lead to a lever of this one.
+    pub(super) elsewhere: &'a dyn Fn(NameRef<'_>) -> bool,
 }
 
 /// What became of the texts of a site.
@@ -70,6 +87,12 @@ impl SiteTexts {
         SiteTexts { common: part(Role::Common(site.into())), own: part(Role::Site(site.into())) }
     }
 
+    /// Whether files have the same content, wherever they lie.
+    pub fn say_the_same_as(&self, other: &SiteTexts) -> bool {
+        let files = |kept: &Option<Kept>| kept.as_ref().map(|kept| kept.files.values().cloned().collect::<Vec<_>>());
+        files(&self.common) == files(&other.common) && files(&self.own) == files(&other.own)
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.common.is_none() && self.own.is_none()
@@ -83,9 +106,15 @@ pub(super) fn from_files(
     include_outside: bool,
     shape: Shape,
     former: Option<&Content>,
+    laid: &Laid<'_>,
     known: impl Fn(&SiteSpec) -> Option<SiteLoading>,
 ) -> Loading {
     let mut known: Vec<Option<SiteLoading>> = spec.sites.iter().map(known).collect();
+    let kept = former.filter(|_| known.iter().all(Option::is_some)).map(|former| former.overlays.clone());
+    if kept.is_none() && !laid.overlays.is_empty() {
+        // Whether renames are still wanted is a matter of what all texts say.
+        known.fill_with(|| None);
+    }
     let open = |file: &TextFile| -> Opened {
         let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
             let first = sources.root(&file.path)?;
@@ -118,7 +147,15 @@ pub(super) fn from_files(
         .collect();
     // What was read is in the drafts: the memory is needed for what comes next.
     drop(common);
-    let finish = |draft: Draft<'_>| draft.finish(shape, former);
+    let (overlays, ended, blocked) = match kept {
+        Some(overlays) => (overlays, Vec::new(), Vec::new()),
+        None => {
+            let zones: Vec<&Zone> = drafts.iter().filter_map(|draft| draft.zone.as_ref()).collect();
+            let settled = settle(&zones, &laid.overlays, laid.elsewhere);
+            (settled.overlays, settled.ended, settled.blocked)
+        }
+    };
+    let finish = |draft: Draft<'_>| draft.finish(shape, former, &overlays);
     let is_large = drafts.iter().filter_map(|draft| draft.zone.as_ref()).any(|zone| zone.len() >= LARGE);
     let read: Vec<SiteLoading> = if is_large && drafts.len() > 1 {
         thread::scope(|scope| {
@@ -133,11 +170,18 @@ pub(super) fn from_files(
     let mut sites: Vec<SiteLoading> =
         known.iter_mut().filter_map(|known| known.take().or_else(|| read.next())).collect();
     share(sites.iter_mut().filter_map(|site| site.content.as_mut()), former);
-    Loading { sites }
+    Loading { sites, overlays, ended, blocked }
 }
 
-/// Reads a site's kept texts.
-pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> SiteLoading {
+/// Reads a site's kept texts, and lays over them what is to lie there. What says the same as in `former` is taken from there.
+pub fn from_kept(
+    origin: &Name,
+    site: &str,
+    texts: SiteTexts,
+    shape: Shape,
+    overlays: &Overlays,
+    former: Option<&Content>,
+) -> SiteLoading {
     let open = |kept: &Kept| {
         let mut sources = KeptSources(kept.clone());
         match sources.root() {
@@ -148,7 +192,7 @@ pub fn from_kept(origin: &Name, site: &str, texts: SiteTexts, shape: Shape) -> S
     let (common, own) = (texts.common.as_ref().map(open), texts.own.as_ref().map(open));
     let draft = Draft::new(site, common.as_ref(), own.as_ref(), texts);
     drop((common, own));
-    draft.finish(shape, None)
+    draft.finish(shape, former, overlays)
 }
 
 /// A file that was opened, and all that it includes.
@@ -205,8 +249,9 @@ impl<'s> Draft<'s> {
         Draft { site, zone, diagnostics, texts, stamps: Stamps::default() }
     }
 
-    fn finish(mut self, shape: Shape, former: Option<&Content>) -> SiteLoading {
-        let content = self.zone.take().and_then(|zone| compile(self.site, zone, shape, former, &mut self.diagnostics));
+    fn finish(mut self, shape: Shape, former: Option<&Content>, overlays: &Overlays) -> SiteLoading {
+        let zone = self.zone.take();
+        let content = zone.and_then(|zone| compile(self.site, zone, shape, former, overlays, &mut self.diagnostics));
         let Draft { diagnostics, texts, stamps, .. } = self;
         SiteLoading { name: self.site.to_owned(), content, diagnostics, texts, stamps }
     }
@@ -221,6 +266,7 @@ fn compile(
     mut zone: Zone,
     shape: Shape,
     former: Option<&Content>,
+    overlays: &Overlays,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SiteContent> {
     let found = check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl));
@@ -230,6 +276,9 @@ fn compile(
         return None;
     }
     zone.settle();
+    if let Some(over) = overlaid(&zone, overlays) {
+        zone = over;
+    }
     let same = former
         .into_iter()
         .flat_map(|former| &former.sites)

@@ -3,9 +3,12 @@
 
 mod bounds;
 pub mod confirm;
+pub mod dark;
 pub mod drains;
+pub mod drills;
 pub mod engine;
 mod errands;
+mod forecasts;
 pub mod load;
 pub mod moves;
 pub mod name_servers;
@@ -14,10 +17,13 @@ pub mod plan;
 pub mod publish;
 mod readings;
 pub mod reload;
+pub mod rename;
 pub mod restore;
+pub mod sampling;
 pub mod setup;
 mod sharing;
 mod standby;
+pub mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -38,9 +44,12 @@ use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 use crate::zone::diagnostic::Diagnostic;
 use bounds::Bounds;
+use drills::Drills;
 use engine::{EndedStream, Engine, Told};
 use publish::Last;
 use readings::Readings;
+use rename::Renames;
+use sampling::Sampling;
 use setup::Setup;
 use standby::Standby;
 
@@ -111,10 +120,18 @@ pub struct Driver {
     own: Vec<SocketAddr>,
     /// Our own sockets, to ask them whether a change arrived; none before they answer.
     listeners: Vec<SocketAddr>,
+    /// The renames whose next step is waited for.
+    renames: Renames,
     /// What was made of the files that were read last.
     readings: Readings,
     /// What was found out about moves beforehand.
     standby: Standby,
+    /// Drills, under way and over.
+    drills: Drills,
+    /// Zones whose drills were due and could not begin, and when that was last seen.
+    put_off: HashMap<Name, Timestamp>,
+    /// What resolvers are to be asked, and are being asked.
+    sampling: Sampling,
 }
 
 /// What became of a zone's texts when they were last read.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dark::Dark;
 use super::drains::Prospect;
 use super::engine::By;
 use super::plan::{Draft, RrsetChange, changes};
@@ -81,6 +82,8 @@ pub struct Moved {
     pub old_share: Option<Share>,
     /// What a dry run foresees; none where it is no dry run, nothing would change, or it is not noted who is told what.
     pub prospect: Option<Box<Prospect>>,
+    /// What would no longer be answered, by a dry run, be it stopped for that; none if nothing.
+    pub dark: Option<Box<Dark>>,
     /// What went wrong beside it, and does not undo it.
     pub warnings: Vec<String>,
     /// In short.
@@ -173,6 +176,7 @@ impl Driver {
         let ramp = self.ramp(origin, &draft, order);
         let mut report = self.report(&draft, order, &ramp);
         report.findings.extend(self.queued_edit(&draft));
+        report.findings.extend(self.drill_recent(&draft));
         if draft.regions.is_empty() {
             if let Some(leaving) = self.leaving(origin, &draft, &order.request) {
                 return Ok(Err(leaving));
@@ -188,6 +192,9 @@ impl Driver {
             return Ok(Err(idle.into()));
         }
         let begin = self.beginning(&draft, &report, order, ramp.steps, actor);
+        if let (true, Event::Begin { policy, .. }) = (order.dry_run, &begin) {
+            report.dark = self.dark(&draft, policy).map(Box::new);
+        }
         if report.findings.iter().any(|finding| stops(finding, &order.overrides)) {
             report.outcome = MoveOutcome::Blocked;
         } else if let Some(refusal) = self.would_refuse(origin, &begin) {
@@ -234,6 +241,7 @@ impl Driver {
             old_until: None,
             old_share: self.held_share(&draft.origin, draft.regions.keys()),
             prospect: None,
+            dark: None,
             warnings: Vec::new(),
             outcome: MoveOutcome::NothingToDo,
         }
@@ -329,9 +337,11 @@ impl Driver {
             reason: order.reason.clone(),
             overrides: words.iter().map(|word| format!("{}@{}", word.gate, word.digest)).collect(),
             at: now(),
+            forecast: None,
         };
         let usual = self.setup.zone(&draft.origin).map(|spec| spec.moves.clone()).unwrap_or_default();
         let policy = crate::failover::policy::Policy { steps, ..usual };
+        let plan = Plan { forecast: self.forecast_of_resolvers(draft, &policy), ..plan };
         Event::Begin { plan: Frozen::new(plan), policy: Frozen::new(policy) }
     }
 
@@ -352,6 +362,7 @@ impl Driver {
     ) -> Result<Result<(), Refusal>, DriverError> {
         let (origin, edited) = (draft.origin.clone(), draft.edit.is_some());
         let by = By { actor: actor.clone(), reason: order.reason.clone() };
+        self.drills.interrupt(&origin, format!("a {} to {} has begun", story::kind(draft.kind), draft.to));
         if !self.publish_edit(draft, order, &by)? {
             report.outcome = MoveOutcome::Blocked;
             return Ok(Ok(()));
@@ -440,8 +451,7 @@ impl Driver {
 
     /// A move has ended.
     pub(super) fn ended(&self, origin: &Name, ended: &Ended) {
-        let Ended { id, outcome, .. } = ended;
-        tracing::info!(zone = %origin, "move {}: {}", id.0, story::ended(outcome, &ended.last.plan.to));
+        tracing::info!(zone = %origin, "move {}: {}", ended.id.0, story::ended(ended));
     }
 
     /// Does something to a move under way. Why it changed nothing, if it didn't.

@@ -14,6 +14,7 @@ use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::rr::{Class, RrType};
 use crate::serial::Serial;
+use crate::serving::Serving;
 use crate::serving::chaos::INSTANCE;
 use crate::serving::content::SiteContent;
 use crate::zone::rdata;
@@ -21,7 +22,7 @@ use crate::zone::rdata;
 /// The port of DNS.
 const PORT: u16 = 53;
 /// How long all name servers of a zone together may take to tell their serial.
-const SERIAL_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const SERIAL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long they may take to prove that they answer from our state.
 const PROOF_PATIENCE: Duration = Duration::from_secs(2);
 /// The most name servers that are asked.
@@ -65,58 +66,62 @@ fn address(rdata: &[u8]) -> Option<SocketAddr> {
 }
 
 impl Driver {
-    /// `plan.ramp-possible`: clients can move by steps only if every name server of the zone answers from our state; any
-    /// other one would answer all of them from one site. `wanted` says that an operator asked for steps.
+    /// `plan.ramp-possible` of what is served.
     pub(super) fn ramp_possible(&self, spec: &ZoneSpec, wanted: bool) -> Finding {
-        let origin = spec.origin.as_ref();
-        let Some(zone) = self.serving.zone(origin) else {
-            return Finding::pass(id::RAMP_POSSIBLE, origin, "the zone is not served");
-        };
-        let servers = NameServers::of(spec, &zone.content.sites[0]);
-        let nonce = format!("{:016x}", now().0 as u64 ^ u64::from(std::process::id()) << 48);
-        let expected = self.serving.units.proof(nonce.as_bytes());
-        let ours = |address: &SocketAddr| self.own.contains(address);
-        let (own, others): (Vec<_>, Vec<_>) = servers.addresses.iter().copied().partition(ours);
-        let query = query(&[&[nonce.len() as u8], nonce.as_bytes(), INSTANCE].concat(), RrType::TXT, Class::CH);
-        let proved = ask_all(&others, &query, PROOF_PATIENCE);
-        let mut items: Vec<String> =
-            servers.elsewhere.iter().map(|name| format!("{name}: its address is not known here")).collect();
-        let mut foreign = false;
-        for (address, answer) in others.iter().zip(proved) {
-            match answer {
-                Ok(answer) if answer.windows(expected.len()).any(|part| part == expected) => {}
-                Ok(_) => {
-                    foreign = true;
-                    items.push(format!("{address}: answers, and not from our state"));
-                }
-                Err(error) => items.push(format!("{address}: {error}")),
+        ramp_possible(&self.serving, &self.own, spec, wanted)
+    }
+}
+
+/// `plan.ramp-possible`: clients can move by steps only if every name server of the zone answers from our state; any
+/// other one would answer all of them from one site. `wanted` says that an operator asked for steps, `own` are sockets of
+/// ours.
+pub(super) fn ramp_possible(serving: &Serving, own: &[SocketAddr], spec: &ZoneSpec, wanted: bool) -> Finding {
+    let origin = spec.origin.as_ref();
+    let Some(zone) = serving.zone(origin) else {
+        return Finding::pass(id::RAMP_POSSIBLE, origin, "the zone is not served");
+    };
+    let servers = NameServers::of(spec, &zone.content.sites[0]);
+    let nonce = format!("{:016x}", now().0 as u64 ^ u64::from(std::process::id()) << 48);
+    let expected = serving.units.proof(nonce.as_bytes());
+    let ours = |address: &SocketAddr| own.contains(address);
+    let (own, others): (Vec<_>, Vec<_>) = servers.addresses.iter().copied().partition(ours);
+    let query = query(&[&[nonce.len() as u8], nonce.as_bytes(), INSTANCE].concat(), RrType::TXT, Class::CH);
+    let proved = ask_all(&others, &query, PROOF_PATIENCE);
+    let mut items: Vec<String> =
+        servers.elsewhere.iter().map(|name| format!("{name}: its address is not known here")).collect();
+    let mut foreign = false;
+    for (address, answer) in others.iter().zip(proved) {
+        match answer {
+            Ok(answer) if answer.windows(expected.len()).any(|part| part == expected) => {}
+            Ok(_) => {
+                foreign = true;
+                items.push(format!("{address}: answers, and not from our state"));
             }
+            Err(error) => items.push(format!("{address}: {error}")),
         }
-        if items.is_empty() && !(own.is_empty() && others.is_empty()) {
-            let reason = format!("all {} name servers answer from our state", own.len() + others.len());
-            return Finding::pass(id::RAMP_POSSIBLE, origin, reason);
+    }
+    if items.is_empty() && !(own.is_empty() && others.is_empty()) {
+        let reason = format!("all {} name servers answer from our state", own.len() + others.len());
+        return Finding::pass(id::RAMP_POSSIBLE, origin, reason);
+    }
+    let verdict = match (wanted, foreign) {
+        (false, _) => Verdict::Warn,
+        (true, true) => Verdict::Block,
+        (true, false) => Verdict::Unknown,
+    };
+    let reason = match wanted {
+        true => {
+            "not all name servers of the zone are known to answer from our state: they would answer everybody from one site"
         }
-        let verdict = match (wanted, foreign) {
-            (false, _) => Verdict::Warn,
-            (true, true) => Verdict::Block,
-            (true, false) => Verdict::Unknown,
-        };
-        let reason = match wanted {
-            true => {
-                "not all name servers of the zone are known to answer from our state: they would answer everybody from one site"
-            }
-            false => {
-                "not all name servers of the zone are known to answer from our state, so everybody moves in one step"
-            }
-        };
-        Finding {
-            gate: id::RAMP_POSSIBLE,
-            zone: spec.origin.clone(),
-            verdict,
-            reason: reason.into(),
-            remedy: "set `name_servers` of the zone to where they are asked; or move in one step".into(),
-            items,
-        }
+        false => "not all name servers of the zone are known to answer from our state, so everybody moves in one step",
+    };
+    Finding {
+        gate: id::RAMP_POSSIBLE,
+        zone: spec.origin.clone(),
+        verdict,
+        reason: reason.into(),
+        remedy: "set `name_servers` of the zone to where they are asked; or move in one step".into(),
+        items,
     }
 }
 
@@ -182,7 +187,7 @@ pub(crate) fn query(name: &[u8], rtype: RrType, class: Class) -> Vec<u8> {
 }
 
 /// Asks all of them at once over TCP, and waits for so long at most.
-fn ask_all(addresses: &[SocketAddr], query: &[u8], patience: Duration) -> Vec<io::Result<Vec<u8>>> {
+pub(super) fn ask_all(addresses: &[SocketAddr], query: &[u8], patience: Duration) -> Vec<io::Result<Vec<u8>>> {
     let (sender, answers) = mpsc::channel();
     for (at, address) in addresses.iter().copied().enumerate() {
         let (sender, query) = (sender.clone(), query.to_vec());

@@ -95,11 +95,12 @@ impl Driver {
 
 /// The content that a move proposes: what the target's files say now, which have to be good, and at all other sites
 /// what is served, whatever their files say by now.
-fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> Merged {
+pub(super) fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) -> Merged {
     let mut texts = Texts::new();
     let mut loads = unread(target, origin);
     let mut changed = false;
     let (mut unpublished, mut edited) = (Vec::new(), Vec::new());
+    let ends = loading.overlays != former.content.overlays || !loading.blocked.is_empty();
     let mut sites: Vec<SiteContent> = former.content.sites.clone();
     for site in loading.sites {
         let Some(place) = sites.iter_mut().find(|known| known.name == site.name) else { continue };
@@ -107,7 +108,7 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
             unpublished.extend(unlike(&site, place));
             continue;
         }
-        loads = judge_target(&site, origin);
+        loads = if ends { ends_renames(origin) } else { judge_target(&site, origin) };
         if let Some(content) = site.content {
             if !content.answers_like(place) {
                 changed = true;
@@ -119,18 +120,31 @@ fn merge(former: &ZoneServing, loading: Loading, target: &str, origin: &Name) ->
     }
     let epoch = former.content.epoch + u64::from(changed);
     let policy = former.content.policy.clone();
-    let content = Content { origin: origin.clone(), sites, policy, epoch };
+    let overlays = former.content.overlays.clone();
+    let content = Content { origin: origin.clone(), sites, policy, epoch, overlays };
     Merged { content, changed, loads, edits: unrelated(origin, target, edited, unpublished), texts }
 }
 
 /// The content that a move proposes, and what belongs to it.
-struct Merged {
-    content: Content,
+pub(super) struct Merged {
+    pub(super) content: Content,
     /// Whether the target's files say something else than what is served there.
-    changed: bool,
-    loads: Finding,
+    pub(super) changed: bool,
+    pub(super) loads: Finding,
     edits: Finding,
     texts: Texts,
+}
+
+/// What the files make of renames is a reload's to take over.
+fn ends_renames(origin: &Name) -> Finding {
+    Finding {
+        gate: id::LOADS,
+        zone: origin.clone(),
+        verdict: Verdict::Block,
+        reason: "the files were edited in what a rename rests on, or have it in them by now".into(),
+        remedy: "take that over first: understudy reload".into(),
+        items: Vec::new(),
+    }
 }
 
 /// `zone.unrelated-edits`: what the target's files say otherwise by now is published before the move, and told apart from

@@ -10,6 +10,7 @@ use crate::door::Verified;
 use crate::failover::state::State;
 use crate::failover::view::View;
 use crate::name::Name;
+use crate::rename::Overlays;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
 use crate::serving::content::Policy;
@@ -82,6 +83,14 @@ impl Last {
         self.record.get(HELD).and_then(|held| serde_json::from_value(held.clone()).ok()).unwrap_or_default()
     }
 
+    /// What lay over the texts; none if it can't be understood.
+    pub(super) fn overlays(&self) -> Option<Overlays> {
+        match self.record.get(OVERLAYS) {
+            Some(kept) => serde_json::from_value(kept.clone()).ok(),
+            None => Some(Overlays::default()),
+        }
+    }
+
     /// The content's epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.record["epoch"].as_u64().unwrap_or(0)
@@ -107,6 +116,8 @@ const WITHDRAWN: &str = "withdrawn";
 const BEGAN: &str = "began_after";
 /// Stands in the journal for what caches may hold from before a zone was edited.
 const HELD: &str = "held";
+/// Stands in the journal for what lies over the texts of a zone.
+const OVERLAYS: &str = "overlays";
 
 impl Driver {
     /// Writes a change of content to the journal and then publishes it: all of it or nothing. Returns its generation.
@@ -175,6 +186,7 @@ impl Driver {
     pub(super) fn bring_out(&mut self, Prepared { verified, publications }: Prepared) {
         self.put_in_front(&verified);
         for Publication { zone, generation, serial, routing, live, .. } in publications {
+            self.drills.interrupt(&zone, "what is served of the zone has changed");
             self.published.insert(zone, Last { generation, serial, record: routing, live });
         }
         let serving = Arc::clone(&self.serving);
@@ -235,6 +247,7 @@ impl Driver {
         let routing = json!({
             BEGAN: began,
             HELD: held,
+            OVERLAYS: zone.content.overlays,
             "view": view,
             "epoch": zone.content.epoch,
             "ttls": { "negative": policy.negative_ttl.map(Ttl::seconds), "max": policy.max_ttl.map(Ttl::seconds) },

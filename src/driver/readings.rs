@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Driver;
-use super::load::{Loading, SiteLoading, SiteTexts, from_files};
+use super::load::{Laid, Loading, SiteLoading, SiteTexts, from_files};
+use super::rename::{is_led_to_from_elsewhere, laid_over};
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
-use crate::name::Name;
+use crate::name::{Name, NameRef};
 use crate::serving::content::Content;
 use crate::snapshot::compile::Shape;
 use crate::store::stamps::Stamps;
@@ -36,6 +37,22 @@ struct Place {
 }
 
 impl Driver {
+    /// What a zone's files say now. Where renames lie over them all are read: whether these are wanted still may be a matter of other
+    /// zones, too.
+    pub(super) fn load_to_settle(
+        &self,
+        spec: &ZoneSpec,
+        include_outside: bool,
+        shape: Shape,
+        former: Option<&Content>,
+    ) -> Loading {
+        if former.is_none_or(|former| former.overlays.renames.is_empty()) {
+            return self.load(spec, include_outside, shape, former);
+        }
+        let read = |laid: &Laid<'_>| from_files(spec, include_outside, shape, former, laid, |_| None);
+        self.load_by(spec, include_outside, former, read)
+    }
+
     /// What a zone's files say now; those that are as they were when what is served was made of them are not read.
     pub(super) fn load(
         &self,
@@ -44,25 +61,28 @@ impl Driver {
         shape: Shape,
         former: Option<&Content>,
     ) -> Loading {
-        let place = |site: &SiteSpec| Place { common: spec.common.clone(), own: site.file.clone(), include_outside };
-        let known = |site: &SiteSpec| {
-            let former = former?.sites.iter().find(|former| former.name == site.name)?;
-            let reading = self.readings.lock().get(&(spec.origin.clone(), site.name.clone())).cloned()?;
-            let is_same = former.snapshot.shape() == shape
-                && reading.place == place(site)
-                && reading.zone.ptr_eq(&Arc::downgrade(&former.zone))
-                && reading.stamps.hold();
-            let Reading { diagnostics, stamps, .. } = reading;
-            let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
-            is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })
-        };
-        let loading = from_files(spec, include_outside, shape, former, known);
+        let read = |laid: &Laid<'_>| self.readings.load(spec, include_outside, shape, former, laid);
+        self.load_by(spec, include_outside, former, read)
+    }
+
+    /// Has files read, and takes down what was made of which.
+    fn load_by(
+        &self,
+        spec: &ZoneSpec,
+        include_outside: bool,
+        former: Option<&Content>,
+        read: impl FnOnce(&Laid<'_>) -> Loading,
+    ) -> Loading {
+        let elsewhere = |lever: NameRef<'_>| is_led_to_from_elsewhere(&self.serving, &spec.origin, lever);
+        let overlays = laid_over(&self.serving, &spec.origin, self.overlays_of(&spec.origin, former));
+        let laid = Laid { overlays, elsewhere: &elsewhere };
+        let loading = read(&laid);
         let mut readings = self.readings.lock();
         for (site, loaded) in spec.sites.iter().zip(&loading.sites) {
             let key = (spec.origin.clone(), site.name.clone());
             match &loaded.content {
                 Some(content) if !loaded.texts.is_empty() => {
-                    let (place, zone) = (place(site), Arc::downgrade(&content.zone));
+                    let (place, zone) = (Place::of(spec, site, include_outside), Arc::downgrade(&content.zone));
                     let (stamps, diagnostics) = (loaded.stamps.clone(), loaded.diagnostics.clone());
                     readings.insert(key, Reading { place, stamps, diagnostics, zone });
                 }
@@ -75,7 +95,36 @@ impl Driver {
     }
 }
 
+impl Place {
+    fn of(spec: &ZoneSpec, site: &SiteSpec, include_outside: bool) -> Place {
+        Place { common: spec.common.clone(), own: site.file.clone(), include_outside }
+    }
+}
+
 impl Readings {
+    /// What a zone's files say now, without taking that down: what is known of what is served stays known.
+    pub fn load(
+        &self,
+        spec: &ZoneSpec,
+        include_outside: bool,
+        shape: Shape,
+        former: Option<&Content>,
+        laid: &Laid<'_>,
+    ) -> Loading {
+        let known = |site: &SiteSpec| {
+            let former = former?.sites.iter().find(|former| former.name == site.name)?;
+            let reading = self.lock().get(&(spec.origin.clone(), site.name.clone())).cloned()?;
+            let is_same = former.snapshot.shape() == shape
+                && reading.place == Place::of(spec, site, include_outside)
+                && reading.zone.ptr_eq(&Arc::downgrade(&former.zone))
+                && reading.stamps.hold();
+            let Reading { diagnostics, stamps, .. } = reading;
+            let (name, content, texts) = (site.name.clone(), Some(former.clone()), SiteTexts::default());
+            is_same.then_some(SiteLoading { name, content, diagnostics, texts, stamps })
+        };
+        from_files(spec, include_outside, shape, former, laid, known)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<(Name, String), Reading>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

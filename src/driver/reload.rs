@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::load::Loading;
+use super::load::{Loading, SiteTexts};
 use super::name_servers::{NameServers, told_serials};
 use super::publish::{Cause, Last, Texts};
 use super::setup::{Setup, ZoneSpec};
 use super::{Driver, DriverError, Health};
 use crate::door::{Candidate, Idle, Override, Proposal, Refused, Verified, wanted_serial};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Verdict};
 use crate::failover::state::State;
 use crate::gate::{Finding, id};
 use crate::name::Name;
+use crate::rename::Overlays;
 use crate::serial::Serial;
 use crate::serving::ZoneServing;
 use crate::serving::content::Content;
@@ -105,7 +106,7 @@ impl Driver {
             let served = self.serving.zone(spec.origin.as_ref()).cloned();
             let shape = self.shape(&spec.policy);
             let former = served.as_ref().map(|zone| &*zone.content);
-            let loading = self.load(spec, self.setup.include_outside, shape, former);
+            let loading = self.load_to_settle(spec, self.setup.include_outside, shape, former);
             let outcome = match served {
                 _ if !loading.is_good() => ReloadOutcome::KeptLastGood(loading.errors()),
                 Some(former) => {
@@ -132,6 +133,7 @@ impl Driver {
                 tracing::error!(zone = %spec.origin, %error, "what the configuration says of moves could not be written");
             }
         }
+        specs.iter().filter(|spec| spec.spare_levers > 0).for_each(|spec| self.renames.count_spares(&spec.origin));
         self.serve_in_manner();
         reloaded
     }
@@ -143,7 +145,7 @@ impl Driver {
             let (spec, former) = (self.setup.zone(&origin).cloned(), self.serving.zone(origin.as_ref()).cloned());
             let Some((spec, former)) = spec.zip(former) else { continue };
             let shape = self.shape(&spec.policy);
-            let loading = self.load(&spec, self.setup.include_outside, shape, Some(&former.content));
+            let loading = self.load_to_settle(&spec, self.setup.include_outside, shape, Some(&former.content));
             let outcome = match loading.is_good() {
                 false => ReloadOutcome::KeptLastGood(loading.errors()),
                 true => {
@@ -174,7 +176,7 @@ impl Driver {
                 None => Candidate::withdrawal(Arc::clone(&self.serving), origin.as_ref(), super::now()),
                 Some(spec) => {
                     let shape = self.shape(&spec.policy);
-                    let loading = self.load(spec, setup.include_outside, shape, Some(&former.content));
+                    let loading = self.load_to_settle(spec, setup.include_outside, shape, Some(&former.content));
                     if !loading.is_good() {
                         continue;
                     }
@@ -248,7 +250,7 @@ impl Driver {
             return Ok(ReloadOutcome::Refused(vec![Finding {
                 gate: id::LOADS,
                 zone: spec.origin.clone(),
-                verdict: crate::evidence::Verdict::Block,
+                verdict: Verdict::Block,
                 reason: format!(
                     "the site {gone} is no longer configured, and clients are answered from it, or may be again"
                 ),
@@ -259,8 +261,16 @@ impl Driver {
                 items: Vec::new(),
             }]));
         }
+        if let Some(blocked) = lever_kept(&spec.origin, &loading.blocked) {
+            return Ok(ReloadOutcome::Refused(vec![blocked]));
+        }
+        let ended = loading.ended.clone();
         let (proposal, texts) = self.proposal(spec, Some(former), loading);
-        if is_same(&former.content, &proposal.content) {
+        // Renames make other texts give the same answers: these are what is told once they are taken back.
+        let is_overlaid = former.content.overlays != Overlays::default();
+        if is_same(&former.content, &proposal.content)
+            && !(is_overlaid && self.are_other_texts(&spec.origin, &texts)?)
+        {
             return Ok(ReloadOutcome::Unchanged);
         }
         let touched = self.touched_by_moves(&former.content, &proposal.content);
@@ -274,23 +284,42 @@ impl Driver {
             Ok(verified) => verified,
             Err(Refused { findings }) => return Ok(ReloadOutcome::Refused(findings)),
         };
-        let cause = cause(actor, accepted);
+        let mut cause = cause(actor, accepted);
+        let mut findings = verified.findings().to_vec();
+        if !ended.is_empty() {
+            let told: Vec<String> = ended.iter().map(ToString::to_string).collect();
+            told.iter().for_each(|line| tracing::warn!(zone = %spec.origin, "{line}"));
+            cause.event["told"] = json!(told);
+            findings.push(renames_kept(&spec.origin, told));
+        }
         let generation = self.publish(&verified, vec![(spec.origin.clone(), texts)], cause)?;
         let serial = self.serial_of(&spec.origin);
-        Ok(ReloadOutcome::Published { generation, serial, tally, findings: verified.findings().to_vec() })
+        Ok(ReloadOutcome::Published { generation, serial, tally, findings })
+    }
+
+    /// Whether some texts are not those that a zone was last published with.
+    fn are_other_texts(&self, origin: &Name, texts: &Texts) -> Result<bool, DriverError> {
+        let Some(last) = self.published.get(origin) else { return Ok(true) };
+        let Some(bundle) = self.store.texts().bundle(last.live)? else { return Ok(true) };
+        let is_other = |(site, texts): (&String, &SiteTexts)| {
+            !texts.is_empty() && !texts.say_the_same_as(&SiteTexts::of_bundle(site, &bundle))
+        };
+        Ok(texts.iter().any(is_other))
     }
 
     /// The zone as its texts have it now, routed as before; the texts to keep beside it.
     fn proposal(&self, spec: &ZoneSpec, former: Option<&ZoneServing>, loading: Loading) -> (Proposal, Texts) {
         let mut texts = Texts::new();
         let mut sites = Vec::new();
+        let overlays = loading.overlays;
         for site in loading.sites {
             texts.insert(site.name.clone(), site.texts);
             sites.extend(site.content);
         }
         let last = self.published.get(&spec.origin);
         let epoch = former.map_or_else(|| last.map_or(0, Last::epoch), |former| former.content.epoch) + 1;
-        let content = Arc::new(Content { origin: spec.origin.clone(), sites, policy: spec.policy.clone(), epoch });
+        let (origin, policy) = (spec.origin.clone(), spec.policy.clone());
+        let content = Arc::new(Content { origin, sites, policy, epoch, overlays });
         let routing = match (former, last) {
             // By the names of sites: what was decided counts, whichever of them could be restored.
             (Some(former), _) => match self.traffic(&spec.origin) {
@@ -434,6 +463,34 @@ fn floor(proposal: &mut Proposal, lost: &str, told: &Evidence<Serial>) -> Option
     }
 }
 
+/// `rename.lever-kept`: texts that take a lever away and lead to it are not taken over: the fresh name has its records from
+/// there.
+fn lever_kept(origin: &Name, blocked: &[String]) -> Option<Finding> {
+    (!blocked.is_empty()).then(|| Finding {
+        gate: id::LEVER_KEPT,
+        zone: origin.clone(),
+        verdict: Verdict::Block,
+        reason: "the files take away what a rename rests on, and still lead to it".into(),
+        remedy: format!(
+            "put the records back; or write the rename into the files (understudy rename --print {origin}), or take it back \
+             (understudy rename --undo {origin} NAME)"
+        ),
+        items: blocked.to_vec(),
+    })
+}
+
+/// What the texts made of renames, to be told beside what the gates found.
+fn renames_kept(origin: &Name, told: Vec<String>) -> Finding {
+    Finding {
+        gate: id::LEVER_KEPT,
+        zone: origin.clone(),
+        verdict: Verdict::Warn,
+        reason: "the files end renames".into(),
+        remedy: String::new(),
+        items: told,
+    }
+}
+
 /// What an operator accepts of a reload.
 fn words(accept: &[String]) -> Vec<Override> {
     accept.iter().map(|digest| Override { gate: id::BLAST_RADIUS.into(), digest: digest.clone() }).collect()
@@ -451,6 +508,7 @@ fn rrset_count(zone: &ZoneServing) -> usize {
 /// Whether a zone with this content is answered, and treated, as with that one.
 fn is_same(a: &Content, b: &Content) -> bool {
     a.policy == b.policy
+        && a.overlays == b.overlays
         && a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| a.name == b.name && a.answers_like(b))
 }

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::bounds::{Bounds, start_folding};
+use super::drills::Drills;
 use super::engine::{By, EndedStream, Engine};
 use super::load::{SiteTexts, from_kept};
 use super::pages::give_back_large_memory;
 use super::publish::{HOLDER, Last};
 use super::readings::Readings;
+use super::rename::Renames;
+use super::sampling::Sampling;
 use super::setup::{Setup, ZoneSpec};
 use super::sharing::share;
 use super::standby::Standby;
@@ -53,6 +56,8 @@ impl Driver {
         let mut driver = Driver {
             standby: Standby::start(readings.clone())?,
             readings,
+            drills: Drills::open(&store)?,
+            put_off: HashMap::new(),
             stage: Stage::noted(Arc::clone(&serving), noting)?,
             folding,
             bounds: Bounds::default(),
@@ -71,6 +76,8 @@ impl Driver {
             queued: BTreeSet::new(),
             own: Vec::new(),
             listeners: Vec::new(),
+            sampling: Sampling::default(),
+            renames: Renames::default(),
         };
         driver.refuse_other_zones()?;
         driver.restore(generation)?;
@@ -230,9 +237,14 @@ impl Driver {
         let spec = self.setup.zone(zone);
         let origin = spec.map_or(zone, |spec| &spec.origin).clone();
         let policy = last.policy(&spec.map(|spec| spec.policy.clone()).unwrap_or_default());
+        let Some(overlays) = last.overlays() else {
+            tracing::error!(zone = %origin, "what lay over its texts cannot be understood: it was written by another version");
+            return None;
+        };
         let mut sites = Vec::new();
         for name in bundle.sites() {
-            let loading = from_kept(&origin, name, SiteTexts::of_bundle(name, bundle), self.shape(&policy));
+            let (texts, shape) = (SiteTexts::of_bundle(name, bundle), self.shape(&policy));
+            let loading = from_kept(&origin, name, texts, shape, &overlays, None);
             match loading.content {
                 Some(content) => sites.push(content),
                 None => tracing::error!(
@@ -245,7 +257,7 @@ impl Driver {
             return None;
         }
         share(sites.iter_mut(), None);
-        let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch() });
+        let content = Arc::new(Content { origin, sites, policy, epoch: last.epoch(), overlays });
         let routing = self.routing_from(last, spec, &content);
         let loads =
             Finding::pass(id::LOADS, content.origin.as_ref(), "restored from the texts that were verified".to_owned());

@@ -1,11 +1,13 @@
 //! What the configuration says, in the words of the core.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::exposure::Limits;
 use crate::name::Name;
-use crate::net::Region;
+use crate::net::{Network, Region};
+use crate::probe::ask::Asking;
 use crate::serving::Settings;
 use crate::serving::content::{Content, Policy};
 use crate::serving::units::Units;
@@ -23,8 +25,25 @@ pub struct Setup {
     pub include_outside: bool,
     /// How answers are given, whatever the zone.
     pub settings: Settings,
+    /// The resolvers that are known by name.
+    pub resolvers: Vec<ResolverSpec>,
+    /// The most questions to one resolver in a day.
+    pub daily_questions: u64,
     /// How much it is kept who was told what; none: it is not noted.
     pub exposures: Option<Limits>,
+    /// Where drills are answered.
+    pub drill_listen: Vec<SocketAddr>,
+}
+
+/// A resolver as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolverSpec {
+    /// What operators call it.
+    pub name: String,
+    /// Where it asks from, as far as that is configured.
+    pub networks: Vec<Network>,
+    /// Where and how fast it is asked; none: it is not.
+    pub asking: Option<Asking>,
 }
 
 /// A zone as it is configured.
@@ -40,8 +59,12 @@ pub struct ZoneSpec {
     pub policy: Policy,
     /// How careful its moves are.
     pub moves: crate::failover::policy::Policy,
+    /// How it is drilled; none: nobody has asked for that.
+    pub drill: Option<crate::drill::Policy>,
+    /// How many fresh names are kept ready for each lever.
+    pub spare_levers: u16,
     /// Where its name servers are asked, instead of at the addresses that the zone has for them.
-    pub name_servers: Option<Vec<std::net::SocketAddr>>,
+    pub name_servers: Option<Vec<SocketAddr>>,
     /// The site of each region at first; `default` is always among them.
     pub routes: BTreeMap<String, String>,
 }
@@ -74,6 +97,8 @@ impl ZoneSpec {
             sites: sites.collect(),
             policy: content.policy.clone(),
             moves: crate::failover::policy::Policy::default(),
+            drill: None,
+            spare_levers: 0,
             name_servers: None,
             routes: BTreeMap::new(),
         }

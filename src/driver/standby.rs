@@ -231,7 +231,7 @@ fn candidate(serving: &Arc<Serving>, zone: &ZoneServing, routing: Routing) -> Ca
 }
 
 /// Lets all other threads go first. Where the system will not, it is one among others.
-fn stand_back() {
+pub(super) fn stand_back() {
     // SAFETY: it changes the priority of a thread, this one, and touches no memory.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
 }

@@ -32,11 +32,16 @@ fn setup(dir: &Path) -> Setup {
         sites: ["knams", "pmtpa"].map(|name| SiteSpec { name: name.into(), file: file(name) }).into(),
         policy: Policy::default(),
         moves: Default::default(),
+        drill: None,
+        spare_levers: 0,
         name_servers: None,
         routes: BTreeMap::from([("default".into(), "knams".into())]),
     };
     Setup {
+        resolvers: Vec::new(),
+        daily_questions: 0,
         exposures: None,
+        drill_listen: Vec::new(),
         zones: vec![zone],
         regions: Vec::new(),
         units: Units::default(),

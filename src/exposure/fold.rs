@@ -150,6 +150,11 @@ impl Exposures {
         self.zones.get(zone).copied().unwrap_or(self.blind_until).max(self.blind_until)
     }
 
+    /// How long it is kept when somebody was told something.
+    pub fn retention(&self) -> Duration {
+        self.retention
+    }
+
     /// Since when notes are taken.
     pub fn since(&self) -> Timestamp {
         self.since

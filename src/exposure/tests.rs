@@ -263,7 +263,13 @@ fn a_denial_is_noted_with_the_negative_ttl() {
             snapshot: std::sync::Arc::new(snapshot),
             signatures: None,
         };
-        let content = Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 1 };
+        let content = Content {
+            origin: origin.clone(),
+            sites: vec![site],
+            policy: Policy::default(),
+            epoch: 1,
+            overlays: Default::default(),
+        };
         let proposal = crate::door::Proposal {
             loads: crate::gate::Finding::pass(crate::gate::id::LOADS, origin.as_ref(), ""),
             content: std::sync::Arc::new(content),

@@ -56,6 +56,14 @@ impl<'u> Weights<'u> {
         self.total += count;
     }
 
+    /// What each operator's resolvers asked for, of all.
+    pub fn of_operators(&self) -> impl Iterator<Item = (&'u str, Share)> {
+        self.units.iter().filter_map(|(unit, (_, count))| match unit {
+            Unit::Operator(name) => Some((*name, self.share_of(*count))),
+            Unit::Network(_) => None,
+        })
+    }
+
     /// The steps that come closest to the wanted shares of what is asked, in a move with this salt: each greater than the one
     /// before, the last one all. Where two wanted ones come to the same, there is one.
     pub fn steps(&self, wanted: &[Share], units: &Units, salt: u64) -> Vec<WeighedStep> {

@@ -3,6 +3,7 @@
 use super::effect::{Alert, Severity};
 use super::moves::{Direction, Move, MoveId, PhaseKind, Why};
 use super::names::RegionName;
+use super::sample::Sample;
 use crate::name::Name;
 use crate::share::Share;
 
@@ -13,7 +14,11 @@ pub(super) fn held(zone: &Name, id: MoveId, moving: &Move, why: &Why) -> Alert {
         Why::TargetDown { .. } | Why::DrainOverdue | Why::ContentChanged => Severity::Warning,
         _ => Severity::Critical,
     };
-    let what = format!("{} is on hold while {}: {}", subject(zone, id, moving), moving.phase.kind(), reason(why));
+    let mut what = format!("{} is on hold while {}: {}", subject(zone, id, moving), moving.phase.kind(), reason(why));
+    let given = moving.watched.sample.as_ref().filter(|_| *why == Why::DrainOverdue).and_then(Sample::reservation);
+    if let Some(given) = given {
+        what += &format!("; {given}");
+    }
     Alert { severity, what, meaning: meaning(moving, why), next: next(zone, moving, why) }
 }
 

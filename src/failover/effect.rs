@@ -30,6 +30,12 @@ pub enum Effect {
     Publish,
     /// Ask our own sockets whether they give what is published: `Confirmed`, `ConfirmFailed`.
     Confirm,
+    /// Ask resolvers what they give for names that a move moved, now that old answers should have run out:
+    /// `DrainSampled`.
+    Sample {
+        /// Which move.
+        id: MoveId,
+    },
     /// Tell operators: `Told`.
     Alert(Frozen<Alert>),
     /// Tell that a move has ended: `Told`.

@@ -9,6 +9,7 @@ use super::moves::MoveId;
 use super::names::{Frozen, RegionName, SiteName};
 use super::plan::Plan;
 use super::policy::Policy;
+use super::sample::{Longer, Sample};
 use crate::time::Timestamp;
 
 /// What happened.
@@ -136,6 +137,17 @@ pub enum Event {
         until: Timestamp,
         /// What that rests on.
         basis: String,
+        /// Those who were measured to keep old answers for longer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        longer: Vec<Longer>,
+    },
+    /// Resolvers were asked what they give now that old answers should have run out
+    /// ([`super::effect::Effect::Sample`]).
+    DrainSampled {
+        /// The effect that asked for it.
+        effect: EffectId,
+        /// What they gave; of nobody where none is configured.
+        sample: Sample,
     },
     /// RRsets that these moves move were edited.
     ContentChanged {

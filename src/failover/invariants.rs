@@ -214,7 +214,7 @@ pub(super) fn may_follow(from: PhaseKind, to: PhaseKind) -> bool {
 
 fn bounds(after: &State) -> Result<(), Broken> {
     let moves = after.moves.len() + after.challengers.len();
-    let [mut alerts, mut endings, mut publications, mut confirmations, mut judgements] = [0; 5];
+    let [mut alerts, mut endings, mut publications, mut confirmations, mut judgements, mut samples] = [0; 6];
     for pending in after.pending.values() {
         *match &pending.effect {
             Effect::Alert(_) => &mut alerts,
@@ -222,6 +222,7 @@ fn bounds(after: &State) -> Result<(), Broken> {
             Effect::Publish => &mut publications,
             Effect::Confirm => &mut confirmations,
             Effect::Judge { .. } => &mut judgements,
+            Effect::Sample { .. } => &mut samples,
         } += 1;
     }
     let limits = [
@@ -232,6 +233,7 @@ fn bounds(after: &State) -> Result<(), Broken> {
         ("publications that wait", publications, 1),
         ("confirmations that wait", confirmations, 1),
         ("judgements that wait", judgements, moves),
+        ("samples that wait", samples, after.moves.len()),
     ];
     match limits.iter().find(|(_, count, limit)| count > limit) {
         Some((what, ..)) => Err(Broken::TooMany(what)),

@@ -8,6 +8,7 @@ use super::actor::Actor;
 use super::names::{Frozen, RegionName, SiteName};
 use super::plan::{Kind, Plan};
 use super::policy::{Policy, millis};
+use super::sample::Watched;
 use crate::digest::Digest;
 use crate::share::Share;
 use crate::time::{Timestamp, Ttl};
@@ -55,6 +56,9 @@ pub struct Move {
     pub started: Timestamp,
     /// When each phase began, the first first.
     pub times: Vec<(PhaseKind, Timestamp)>,
+    /// What is known of resolvers and of the old answers that they may hold.
+    #[serde(default = "nothing_watched")]
+    pub watched: Frozen<Watched>,
 }
 
 /// Where a region comes from.
@@ -108,7 +112,8 @@ pub enum Phase {
     },
     /// Everybody is answered from one site again; caches still hold answers of the other.
     Draining {
-        /// When none does that obeys TTLs.
+        /// When none does that obeys TTLs, and none that was measured to keep them for longer; behind that, when
+        /// resolvers are asked again that still gave old ones.
         until: Timestamp,
         /// What that rests on.
         basis: String,
@@ -126,6 +131,10 @@ pub enum Phase {
 /// What a wait for old answers rests on as long as nothing better is known.
 pub(super) fn by_the_journal() -> String {
     "the greatest TTL that old answers were given with".into()
+}
+
+fn nothing_watched() -> Frozen<Watched> {
+    Frozen::new(Watched::default())
 }
 
 /// How far a publication is, and the wait that it begins.

@@ -1,9 +1,12 @@
 //! From what an operator asks for to the routing that it means, and to the plan of a move.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use super::actor::Actor;
 use super::names::{RegionName, SiteName};
+use super::policy::millis;
 use super::refusal::Refusal;
 use crate::digest::Digest;
 use crate::door::Idle;
@@ -117,6 +120,39 @@ pub struct Plan {
     pub overrides: Vec<String>,
     /// When it was made.
     pub at: Timestamp,
+    /// What was foreseen then of resolvers that were measured; none where none was told what moves, or in a failover, which
+    /// waits for no forecast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<ResolverForecast>,
+}
+
+/// When measured resolvers are foreseen to give new answers, each counting as much as any other.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResolverForecast {
+    /// How many.
+    pub resolvers: u64,
+    /// From when on so many of them do, to stay.
+    pub quantiles: Vec<Quantile>,
+}
+
+/// From when on a part of them does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quantile {
+    /// How many in a hundred.
+    pub percent: u8,
+    /// How long after the first step is published.
+    #[serde(with = "millis")]
+    pub after: Duration,
+}
+
+impl fmt::Display for ResolverForecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each =
+            self.quantiles.iter().map(|found| format!("{} % after {:.1} s", found.percent, found.after.as_secs_f64()));
+        write!(f, "of {} measured resolvers, {}", self.resolvers, each.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// How a move goes about it.

@@ -93,7 +93,7 @@ pub enum Refusal {
     #[error("several moves are under way: say which with --region")]
     WhichMove,
     /// It stands still already.
-    #[error("{id} is on hold already: resume or abort it")]
+    #[error("{id} is on hold already")]
     Held {
         /// The move.
         id: MoveId,
@@ -115,7 +115,7 @@ pub enum Refusal {
         phase: PhaseKind,
     },
     /// It is on its way back.
-    #[error("{id} is being reversed already")]
+    #[error("{id} is on its way back already")]
     Reversing {
         /// The move.
         id: MoveId,

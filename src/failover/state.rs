@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::effect::{EffectId, Pending};
+use super::effect::{Effect, EffectId, Pending};
 use super::health::{Health, SiteHealth};
 use super::ledger::Ledger;
 use super::moves::{Direction, Move, MoveId};
@@ -134,6 +134,11 @@ impl State {
     /// Whether a move stands still because another waits to take regions over from it.
     pub fn is_challenged(&self, moving: &Move) -> bool {
         self.challengers.values().any(|other| other.base.keys().any(|region| moving.base.contains_key(region)))
+    }
+
+    /// Whether resolvers are being asked what they give for names that a move moved.
+    pub fn is_sampling(&self, id: MoveId) -> bool {
+        self.pending.values().any(|pending| pending.effect == Effect::Sample { id })
     }
 
     /// What counts of a site's health; unknown for one that there is not.

@@ -1,17 +1,25 @@
 //! What happened, in sentences: what operators read while a run goes on, and in the history after it.
 
+use super::effect::Ended;
 use super::event::{Event, Judgement};
 use super::moves::{Clock, Direction, Move, MoveId, Outcome, Phase, Why};
-use super::names::SiteName;
 use super::plan::Kind;
+use super::sample::{Evidence, Sample};
 use super::state::State;
+use crate::time::Timestamp;
 
 /// What a step changed, a sentence each; nothing where it changed nothing that an operator would want to know.
 pub fn lines(before: &State, event: &Event, after: &State) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, now) in all(after) {
         match before.find(id) {
-            None => lines.push(beginning(id, now)),
+            None => {
+                lines.push(beginning(id, now));
+                let forecast = now.plan.forecast.as_ref();
+                lines.extend(
+                    forecast.map(|foreseen| format!("move {}: foreseen after the first step: {foreseen}", id.0)),
+                );
+            }
             Some(then) => progress(id, [then, now], after, &mut lines),
         }
     }
@@ -90,11 +98,41 @@ fn progress(id: MoveId, [then, now]: [&Move; 2], state: &State, lines: &mut Vec<
     {
         lines.push(format!("move {id}: approved by {}", actor.name));
     }
+    sampled(id, then, now, lines);
     match (&then.hold, &now.hold) {
         (None, Some(hold)) => lines.push(format!("move {id}: HELD: {}", why(&hold.why))),
         (Some(_), None) => lines.push(format!("move {id}: goes on")),
         _ => {}
     }
+}
+
+/// What resolvers gave, where that is something else than before.
+fn sampled(id: u64, then: &Move, now: &Move, lines: &mut Vec<String>) {
+    let Some(sample) = now.watched.sample.as_ref() else { return };
+    let who =
+        |sample: &Sample| sample.evidence.iter().map(|found| (found.resolver.clone(), found.sight)).collect::<Vec<_>>();
+    let told = |sample: &Sample| (sample.counts.clone(), who(sample));
+    if then.watched.sample.as_ref().map(told) == Some(told(sample)) {
+        return;
+    }
+    lines.push(format!("move {id}: resolvers: {sample}"));
+    let bound = now.watched.bound.unwrap_or(now.phase_since());
+    lines.extend(sample.late_ones().map(|found| format!("move {id}: LATE: {}", late(found, bound))));
+    lines.extend(sample.unsure_ones().map(|found| format!("move {id}: UNKNOWN: {}", unsure(found))));
+}
+
+/// A resolver that still gives an old answer, in a sentence.
+pub fn late(found: &Evidence, bound: Timestamp) -> String {
+    let left = found.ttl.map(|ttl| format!(", TTL {}", ttl.seconds())).unwrap_or_default();
+    let past = found.past(bound).as_secs();
+    let Evidence { resolver, question, said, sight, .. } = found;
+    format!("{resolver} gives {said} for {question}{left}: {}, {past} s past the bound", sight.word())
+}
+
+/// One of which it is not known what its users get, or that they get nothing, in a sentence.
+pub fn unsure(found: &Evidence) -> String {
+    let Evidence { resolver, question, said, .. } = found;
+    format!("{resolver}: {said} when asked for {question}")
 }
 
 /// What a phase waits for.
@@ -108,6 +146,9 @@ fn waits(moving: &Move, state: &State) -> String {
         }
         Phase::Shifting { clock: Clock::Until(until) } => format!(": the next step not before {until}"),
         Phase::Lowering { .. } | Phase::Shifting { .. } => String::new(),
+        Phase::Draining { until, basis } if moving.watched.samples > 0 => {
+            format!(": resolvers are asked again at {until} ({basis})")
+        }
         Phase::Draining { until, basis } => format!(": no cache holds old answers from {until} on ({basis})"),
         Phase::Baking { since: Some(_), .. } if watched => format!(": {} is seen working", moving.plan.to),
         Phase::Baking { since: Some(_), .. } => {
@@ -119,11 +160,11 @@ fn waits(moving: &Move, state: &State) -> String {
 
 fn ending(id: MoveId, then: &Move, event: &Event, before: &State, after: &State) -> String {
     let outcome = after.pending.values().chain(before.pending.values()).find_map(|pending| match &pending.effect {
-        super::effect::Effect::Ended(ended) if ended.id == id => Some(ended.outcome.clone()),
+        super::effect::Effect::Ended(ended) if ended.id == id => Some(ended.clone()),
         _ => None,
     });
     match outcome {
-        Some(outcome) => format!("{} {}: {}", kind(then.plan.kind), id.0, ended(&outcome, &then.plan.to)),
+        Some(found) => format!("{} {}: {}", kind(then.plan.kind), id.0, ended(&found)),
         None => format!("{} {}: ended by {}", kind(then.plan.kind), id.0, blocked(event)),
     }
 }
@@ -135,14 +176,19 @@ fn blocked(event: &Event) -> &'static str {
     }
 }
 
-/// How a move ended, in a sentence.
-pub fn ended(outcome: &Outcome, to: &SiteName) -> String {
-    match outcome {
+/// How a move ended, in a sentence; and what it is not known of.
+pub fn ended(ended: &Ended) -> String {
+    let to = &ended.last.plan.to;
+    let how = match &ended.outcome {
         Outcome::Done => format!("done: its regions are answered from {to}, and TTLs are what the zone says again"),
         Outcome::Reversed => "reversed: its regions are answered from where they came from".into(),
         Outcome::Aborted { why } => format!("aborted before anybody had moved: {why}"),
         Outcome::Refused { findings } => format!("refused: {}", findings.join("; ")),
         Outcome::Replaced { by } => format!("replaced by move {}", by.0),
+    };
+    match ended.last.watched.sample.as_ref().and_then(Sample::reservation) {
+        Some(reservation) => format!("{how}; {reservation}"),
+        None => how,
     }
 }
 

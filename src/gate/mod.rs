@@ -8,8 +8,10 @@ pub mod ask;
 pub mod blast;
 pub mod closure;
 pub mod dead_ends;
+pub mod drills;
 pub mod memo;
 mod reach;
+pub mod rename;
 pub mod serials;
 pub mod signed;
 pub mod ttls;
@@ -61,13 +63,32 @@ pub mod id {
     pub const UNRELATED_EDITS: &str = "zone.unrelated-edits";
     /// Every name server of the zone takes part in a move by steps.
     pub const RAMP_POSSIBLE: &str = "plan.ramp-possible";
+    /// The move was drilled of late.
+    pub const DRILL_RECENT: &str = "drill.recent";
     /// The plan was made for what is served now.
     pub const FRESH: &str = "plan.fresh";
 
+    /// An edit leaves what renames rest on.
+    pub const LEVER_KEPT: &str = "rename.lever-kept";
+    /// A signed zone is renamed in by its signer.
+    pub const RENAME_SIGNED: &str = "rename.signed";
+    /// Neither a wildcard nor a DNAME nor a delegation answers for the fresh name.
+    pub const RENAME_WAY_CLEAR: &str = "rename.way-clear";
+    /// The name above the fresh one exists beside the lever.
+    pub const RENAME_PARENT: &str = "rename.parent";
+    /// What hangs on the lever comes along.
+    pub const RENAME_COMES_ALONG: &str = "rename.comes-along";
+    /// Certificates have the fresh name where clients look for it in them.
+    pub const RENAME_CERTIFICATE: &str = "rename.certificate";
+    /// It is known where all name servers of the zone are asked.
+    pub const RENAME_SERVERS: &str = "rename.name-servers";
+    /// What is retired was left alone.
+    pub const RENAME_QUIET: &str = "rename.quiet";
+
     /// Gates that nobody can override.
-    pub const FIRM: [&str; 3] = [LOADS, SERIAL, FRESH];
+    pub const FIRM: [&str; 5] = [LOADS, SERIAL, FRESH, RENAME_SIGNED, LEVER_KEPT];
     /// Gates that an operator can override.
-    pub const SOFT: [&str; 11] = [
+    pub const SOFT: [&str; 18] = [
         NOTHING_VANISHES,
         CROSS_CLOSURE,
         BLAST_RADIUS,
@@ -79,6 +100,13 @@ pub mod id {
         NEGATIVE_TTL,
         UNRELATED_EDITS,
         RAMP_POSSIBLE,
+        DRILL_RECENT,
+        RENAME_WAY_CLEAR,
+        RENAME_PARENT,
+        RENAME_COMES_ALONG,
+        RENAME_CERTIFICATE,
+        RENAME_SERVERS,
+        RENAME_QUIET,
     ];
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn zone(origin: &str, sites: &[(&str, &str)], routed: &[u16], may_van
     let policy = Policy { may_vanish: names.collect(), ..Policy::default() };
     Proposal {
         loads: Finding::pass(id::LOADS, origin.as_ref(), ""),
-        content: Arc::new(Content { origin, sites, policy, epoch: 1 }),
+        content: Arc::new(Content { origin, sites, policy, epoch: 1, overlays: Default::default() }),
         routing: Routing::at(routed.iter().map(|site| SiteId(*site)).collect()),
         restored: None,
     }
@@ -408,7 +408,13 @@ fn names_that_come_may_be_denied_for_a_while() {
         let sites = vec![site_of(&origin, "one", &front)];
         Proposal {
             loads: Finding::pass(id::LOADS, origin.as_ref(), ""),
-            content: Arc::new(Content { origin, sites, policy: Policy::default(), epoch: 1 }),
+            content: Arc::new(Content {
+                origin,
+                sites,
+                policy: Policy::default(),
+                epoch: 1,
+                overlays: Default::default(),
+            }),
             routing: Routing::at(vec![SiteId(0)]),
             restored: None,
         }

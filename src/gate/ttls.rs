@@ -111,7 +111,7 @@ fn negative_of_an_edit(change: Change<'_>) -> Finding {
 }
 
 /// The negative TTL of a site as it is answered (RFC 2308 §5).
-fn negative_ttl(side: Side<'_>) -> u32 {
+pub fn negative_ttl(side: Side<'_>) -> u32 {
     let shape = side.site.snapshot.shape();
     let own = side.site.zone.soa().map_or(Ttl::MAX, |soa| soa.negative_ttl());
     let caps = [shape.negative_ttl, shape.max_ttl].into_iter().flatten();

@@ -92,6 +92,21 @@ pub(crate) struct Vanishing {
     pub unproven: Vec<String>,
     /// How many questions are answered now.
     pub asked: usize,
+    /// What is asked for in vain behind it, as in `lost`.
+    pub dark: BTreeSet<(Name, RrType)>,
+}
+
+/// What the regions that move would no longer be answered: names as they are asked for, with `*` for what a wildcard answers.
+pub fn dark(change: Change<'_>) -> BTreeSet<(Name, RrType)> {
+    let recall = &mut Recall::reading(change.memo);
+    let Some(after) = change.zone_after() else { return BTreeSet::new() };
+    let mut dark = BTreeSet::new();
+    for pair in change.pairs().into_iter().filter(Pair::is_move) {
+        for part in 0..PARTS {
+            dark.extend(find(change, pair, part, &after.content.policy, recall).dark.iter().cloned());
+        }
+    }
+    dark
 }
 
 struct Search<'a> {
@@ -102,6 +117,7 @@ struct Search<'a> {
     lost: BTreeSet<String>,
     /// What others would have to answer.
     unproven: BTreeSet<String>,
+    dark: BTreeSet<(Name, RrType)>,
     asked: usize,
     asker: Asker,
 }
@@ -109,8 +125,8 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn of(pair: Pair<'a>, policy: &'a Policy) -> Search<'a> {
         let aliased = aliased_types(&pair.before.site.zone);
-        let (lost, unproven) = (BTreeSet::new(), BTreeSet::new());
-        Search { pair, policy, aliased, lost, unproven, asked: 0, asker: Asker::default() }
+        let (lost, unproven, dark) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Search { pair, policy, aliased, lost, unproven, dark, asked: 0, asker: Asker::default() }
     }
 
     fn run(mut self, part: usize) -> Vanishing {
@@ -123,7 +139,7 @@ impl<'a> Search<'a> {
             self.check_new_names();
         }
         let lines = |set: BTreeSet<String>| set.into_iter().collect();
-        Vanishing { lost: lines(self.lost), unproven: lines(self.unproven), asked: self.asked }
+        Vanishing { lost: lines(self.lost), unproven: lines(self.unproven), asked: self.asked, dark: self.dark }
     }
 
     fn check_owner(&mut self, owner: Owner<'a>) {
@@ -248,18 +264,25 @@ impl<'a> Search<'a> {
             match before.kept_by(&after) {
                 Verdict::Pass | Verdict::Warn => {}
                 Verdict::Unknown => drop(self.unproven.insert(self.line(name, rtype, &after))),
-                Verdict::Block => drop(self.lost.insert(self.line(name, rtype, &after))),
+                Verdict::Block => {
+                    self.lost.insert(self.line(name, rtype, &after));
+                    self.dark.insert((shown(name), rtype));
+                }
             }
         }
         true
     }
 
     fn line(&self, name: NameRef<'_>, rtype: RrType, after: &Told) -> String {
-        let shown: Name = match name.first_label() {
-            Some(NOBODY) => name.parent().and_then(|parent| parent.child(b"*").ok()).unwrap_or_else(|| name.to_name()),
-            _ => name.to_name(),
-        };
-        format!("{shown} {rtype} would become {after} at {}", self.pair.after.site.name)
+        format!("{} {rtype} would become {after} at {}", shown(name), self.pair.after.site.name)
+    }
+}
+
+/// A name as operators know it.
+fn shown(name: NameRef<'_>) -> Name {
+    match name.first_label() {
+        Some(NOBODY) => name.parent().and_then(|parent| parent.child(b"*").ok()).unwrap_or_else(|| name.to_name()),
+        _ => name.to_name(),
     }
 }
 
@@ -272,6 +295,6 @@ fn aliased_types(zone: &Zone) -> Vec<RrType> {
 }
 
 /// Whether clients ask for the type: proofs and signatures come along by themselves.
-pub(super) fn is_asked_for(rtype: RrType) -> bool {
+pub fn is_asked_for(rtype: RrType) -> bool {
     !matches!(rtype, RrType::RRSIG | RrType::NSEC | RrType::NSEC3 | RrType::NSEC3PARAM)
 }

@@ -50,6 +50,17 @@ impl fmt::Display for Carrier {
     }
 }
 
+/// Where and how fast a resolver is asked.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Asking {
+    /// Where; of several addresses, each question goes to one.
+    pub addresses: Vec<SocketAddr>,
+    /// By what.
+    pub carrier: Carrier,
+    /// The most questions in a second.
+    pub rate: u32,
+}
+
 /// Asks for the data of a canary's name. The name and the id make a reply the one to this question.
 pub async fn ask(resolver: SocketAddr, carrier: Carrier, name: NameRef<'_>, id: u16, patience: Duration) -> Ask {
     let sent = serve::now();

@@ -24,6 +24,8 @@ const MOST_FILLS: u32 = 64;
 const UNMET: f64 = 0.0005;
 /// How long behind the end of a hold is late.
 const LATE: Duration = Duration::from_secs(2);
+/// What is said of a resolver that gave nothing at all.
+const SILENT: &str = "does not answer";
 /// How often the canary zone has to be out of reach before it is said so.
 const ATTEMPTS: u32 = 3;
 
@@ -42,6 +44,9 @@ pub enum Unmeasured {
     /// Asking was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+    /// It gave nothing at all.
+    #[error("no answer from {0}: is it up, and does it answer this host?")]
+    Silent(String),
     /// It did not give what the canaries' server has.
     #[error("it does not reach the canary zone: asked for a canary, it {0}")]
     OutOfReach(&'static str),
@@ -104,8 +109,12 @@ async fn reach(subject: &Subject<'_>, ttl: Ttl) -> Result<(), Unmeasured> {
             Some(Reply::Failure) => "fails (SERVFAIL)",
             Some(Reply::Refused) => "refuses",
             Some(Reply::Other) => "gives something else",
-            Some(Reply::Nothing) | None => "does not answer",
+            Some(Reply::Nothing) | None => SILENT,
         };
+    }
+    if why == SILENT {
+        let addresses: Vec<String> = subject.addresses.iter().map(ToString::to_string).collect();
+        return Err(Unmeasured::Silent(format!("{} by {}", addresses.join(" and "), subject.carrier)));
     }
     Err(Unmeasured::OutOfReach(why))
 }

@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod calibrate;
 mod chance;
+pub mod findings;
 pub mod listener;
 pub mod look;
 pub mod pace;

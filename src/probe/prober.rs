@@ -119,6 +119,26 @@ pub struct Looked {
     pub heard: Heard,
 }
 
+/// A question for a name that users ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub rtype: RrType,
+    /// How often it is asked, so that several caches behind an address are met.
+    pub times: u32,
+}
+
+/// What one resolver is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Questions {
+    /// The resolver.
+    pub target: Target,
+    /// The questions.
+    pub questions: Vec<Question>,
+}
+
 /// Where it is told how far measuring a resolver is.
 pub(super) struct Progress<'s> {
     shared: &'s Shared,
@@ -202,6 +222,24 @@ impl Prober {
         });
     }
 
+    /// Asks each of these resolvers what it is to be asked, at its pace and within its budget, and hands what each said to
+    /// `tell`, in the same order: to which of its questions it said what.
+    pub fn sample(&self, asked: Vec<Questions>, tell: impl FnOnce(Vec<Vec<(usize, Looked)>>) + Send + 'static) {
+        let Some(runtime) = &self.runtime else { return };
+        let shared = Arc::clone(&self.shared);
+        runtime.spawn(async move {
+            let samples = asked.into_iter().map(|questions| {
+                let shared = Arc::clone(&shared);
+                tokio::spawn(async move { shared.sample(&questions).await })
+            });
+            let mut said = Vec::new();
+            for sample in samples.collect::<Vec<_>>() {
+                said.push(sample.await.unwrap_or_default());
+            }
+            tell(said);
+        });
+    }
+
     /// How the last calibration stands.
     pub fn calibration(&self) -> Calibration {
         self.shared.calibration().clone()
@@ -237,13 +275,41 @@ impl Shared {
         {
             return last.clone();
         }
-        let chance = self.chance.number() as usize;
-        let Some(address) = target.addresses.get(chance % target.addresses.len().max(1)) else {
-            return Looked { at: now, heard: Heard::Nothing };
-        };
-        let heard = look(*address, target.carrier, name.as_ref(), rtype, (chance >> 32) as u16).await;
-        let said = Looked { at: serve::now(), heard };
+        let said = self.look_now(target, &name, rtype).await;
         looked().insert(target.name.clone(), (name, rtype, said.clone()));
+        said
+    }
+
+    async fn look_now(&self, target: &Target, name: &Name, rtype: RrType) -> Looked {
+        let chance = self.chance.number() as usize;
+        let heard = match target.addresses.get(chance % target.addresses.len().max(1)) {
+            Some(address) => look(*address, target.carrier, name.as_ref(), rtype, (chance >> 32) as u16).await,
+            None => Heard::Nothing,
+        };
+        Looked { at: serve::now(), heard }
+    }
+
+    /// What a resolver says to its questions, until its budget is used up or it does not answer twice.
+    async fn sample(&self, Questions { target, questions }: &Questions) -> Vec<(usize, Looked)> {
+        let pace = Pace::new(target.rate, Budget::new(target.budget));
+        let mut said = Vec::new();
+        for (at, question) in questions.iter().enumerate() {
+            for _ in 0..question.times {
+                if pace.turn().await.is_err() {
+                    return said;
+                }
+                let mut looked = self.look_now(target, &question.name, question.rtype).await;
+                // A datagram may be lost.
+                if looked.heard == Heard::Nothing && pace.turn().await.is_ok() {
+                    looked = self.look_now(target, &question.name, question.rtype).await;
+                }
+                let is_silent = looked.heard == Heard::Nothing;
+                said.push((at, looked));
+                if is_silent {
+                    return said;
+                }
+            }
+        }
         said
     }
 

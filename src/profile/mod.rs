@@ -3,8 +3,10 @@
 //! A profile was measured, or it is assumed for a class of resolvers; it says which. What it is good for is [`Profile::hold`]:
 //! from which age on an answer that was told with this TTL is asked for again, and until which age it may be given out.
 
+mod odd;
 mod population;
 
+pub use odd::Odd;
 pub use population::{Applications, Class, Population};
 
 use std::time::Duration;

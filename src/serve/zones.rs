@@ -117,8 +117,13 @@ mod tests {
     use crate::snapshot::sought::HashKey;
 
     fn with(before: &Serving, origin: &str) -> Serving {
-        let content =
-            Content { origin: Name::absolute(origin).unwrap(), sites: Vec::new(), policy: Policy::default(), epoch: 0 };
+        let content = Content {
+            origin: Name::absolute(origin).unwrap(),
+            sites: Vec::new(),
+            policy: Policy::default(),
+            epoch: 0,
+            overlays: Default::default(),
+        };
         before.with_zones([ZoneServing::new(Arc::new(content), Routing::default(), Serial(1), None)])
     }
 

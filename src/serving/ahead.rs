@@ -50,7 +50,8 @@ impl<'s> Ahead<'s> {
         let walk = self.walks.get_mut(self.count)?;
         self.count += 1;
         let number = if named { self.serving.directory.find_index(sought, 0) } else { None };
-        *walk = number.map(|number| {
+        let far = number.filter(|_| self.serving.is_far);
+        *walk = far.map(|number| {
             let zone = &self.serving.zones[number];
             let snapshot = zone.snapshot(self.serving.view(ClientNet::from_source(source)).site(zone));
             Walk { snapshot, hash: Some(sought.hash_above(0)), node: None, skip: 0 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::name::{Name, NameRef};
+use crate::rename::Overlays;
 use crate::snapshot::Snapshot;
 use crate::snapshot::capped::End;
 use crate::time::Ttl;
@@ -26,6 +27,8 @@ pub struct Content {
     pub policy: Policy,
     /// Counts the changes of the zone's content; it only grows.
     pub epoch: u64,
+    /// What lies over its texts; the sites have it in them.
+    pub overlays: Overlays,
 }
 
 /// What a zone answers at one site.

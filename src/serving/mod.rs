@@ -61,7 +61,12 @@ pub struct Serving {
     last_edition: Edition,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
+    /// Whether lookups wait for memory, so that it is worth while to look ahead: zones are too large for a processor's cache.
+    is_far: bool,
 }
+
+/// What zones take in memory at the most, in octets, to be in the cache of any processor.
+const AT_HAND: usize = 512 << 10;
 
 /// How answers are given, whatever the zone.
 #[derive(Clone, Debug)]
@@ -101,7 +106,7 @@ impl Serving {
         let directory = Arc::new(Directory::of(key, &[]));
         let (regions, units, notes) = (Arc::new(regions), Arc::default(), Arc::default());
         let (zones, last_edition) = (Vec::new(), Edition::default());
-        Serving { generation, key, settings, regions, units, notes, last_edition, zones, directory }
+        Serving { generation, key, settings, regions, units, notes, last_edition, zones, directory, is_far: false }
     }
 
     /// The same with clients told apart by these units. Only as long as nothing is served: with other units clients
@@ -152,6 +157,7 @@ impl Serving {
         if next.zones.len() > self.zones.len() {
             next.directory = Arc::new(Directory::of(next.key, &next.zones));
         }
+        next.is_far = are_far(&next.zones);
         next
     }
 
@@ -160,13 +166,44 @@ impl Serving {
         let mut next = Serving { generation: self.generation + 1, ..self.clone() };
         next.zones.retain(|zone| zone.content.origin.as_ref() != origin);
         next.directory = Arc::new(Directory::of(next.key, &next.zones));
+        next.is_far = are_far(&next.zones);
         next
     }
+}
+
+/// Whether zones are too large for a processor's cache.
+fn are_far(zones: &[Arc<ZoneServing>]) -> bool {
+    let sites = zones.iter().flat_map(|zone| &zone.content.sites);
+    sites.map(|site| site.snapshot.memory()).sum::<usize>() > AT_HAND
 }
 
 impl Default for Serving {
     /// Nothing is served: every query is refused.
     fn default() -> Serving {
         Serving::empty(0, HashKey::new([0; 16]), Settings::default(), Regions::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::tests::{served, zone};
+    use crate::serial::Serial;
+
+    /// A zone grows and shrinks by reloads, where no zone is added.
+    #[test]
+    fn whether_lookups_wait_for_memory_is_known_of_what_is_served_now() {
+        let of = |names: usize| {
+            let text: String = (0..names).map(|name| format!("n{name} A 192.0.2.1\n")).collect();
+            zone("x.example", &[("a", &text)], &[0], &[])
+        };
+        let small = served(vec![of(1)]);
+        let reloaded = |before: &Serving, names| {
+            let content = of(names).content;
+            before.with_zones([ZoneServing::new(content, Routing::default(), Serial(2), None)])
+        };
+        let grown = reloaded(&small, 20_000);
+        assert!(Arc::ptr_eq(small.directory(), grown.directory()), "no zone was added");
+        assert_eq!([small.is_far, grown.is_far, reloaded(&grown, 1).is_far], [false, true, false]);
     }
 }

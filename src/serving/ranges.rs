@@ -1,6 +1,6 @@
 //! From an address to whose it is: of networks that lie in one another the longest decides.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::net::{Network, Region};
 
@@ -56,6 +56,20 @@ impl Ranges {
         let (first, whose) = family.0[at];
         let last = family.0.get(at + 1).map_or(u128::MAX, |(next, _)| next - 1);
         (whose, Span { first, last })
+    }
+
+    /// The first address of a network that is this one's, if any is.
+    pub fn first_within(&self, network: Network, whose: u16) -> Option<IpAddr> {
+        let within = Span::of(network);
+        let (family, first) = self.family(network.address());
+        let own = family.0[family.at(first)..].iter().take_while(|(start, _)| *start <= within.last);
+        let (start, _) = own.into_iter().find(|range| range.1 == whose)?;
+        let number = first.max(*start);
+        Some(if network.address().is_ipv4() {
+            Ipv4Addr::from_bits(number as u32).into()
+        } else {
+            Ipv6Addr::from_bits(number).into()
+        })
     }
 
     fn family(&self, address: IpAddr) -> (&Family, u128) {
@@ -132,6 +146,34 @@ mod tests {
 
     fn ranges(networks: &[(&str, u16)]) -> Ranges {
         Ranges::new(networks.iter().map(|(network, whose)| (network.parse().unwrap(), *whose)))
+    }
+
+    #[test]
+    fn the_first_address_of_a_network_is_found_behind_networks_that_lie_in_it() {
+        let ranges = ranges(&[
+            ("10.0.0.0/8", 1),
+            ("10.0.0.0/16", 2),
+            ("10.1.0.0/16", 3),
+            ("2001:db8::/32", 1),
+            ("2001:db8::/33", 2),
+            ("192.0.2.0/31", 4),
+            ("192.0.2.0/32", 2),
+            ("192.0.2.1/32", 3),
+        ]);
+        for (network, whose, first) in [
+            ("10.0.0.0/8", 1, Some("10.2.0.0")),
+            ("10.0.0.0/8", 3, Some("10.1.0.0")),
+            ("10.0.0.0/16", 1, None),
+            ("10.255.255.255/32", 1, Some("10.255.255.255")),
+            ("2001:db8::/32", 1, Some("2001:db8:8000::")),
+            ("192.0.2.0/31", 4, None),
+            ("0.0.0.0/0", 0, Some("0.0.0.0")),
+            ("10.0.0.0/7", 0, Some("11.0.0.0")),
+            ("::/0", 2, Some("2001:db8::")),
+        ] {
+            let found = ranges.first_within(network.parse().unwrap(), whose);
+            assert_eq!(found, first.map(|first| first.parse().unwrap()), "{network} of {whose}");
+        }
     }
 
     #[test]

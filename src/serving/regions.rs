@@ -1,7 +1,9 @@
 //! From a client to its region: the longest network that holds it.
 
+use std::net::IpAddr;
+
 use super::ranges::{Ranges, Span};
-use crate::net::{ClientNet, Region};
+use crate::net::{ClientNet, Network, Region};
 
 /// A region's number; 0 is `default`, everybody whom no region holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +42,11 @@ impl Regions {
     pub fn around(&self, client: ClientNet) -> (RegionId, Span) {
         let (region, span) = self.ranges.around(client.0.address());
         (RegionId(region), span)
+    }
+
+    /// The first address of a network that is in a region, if any is.
+    pub fn first_within(&self, network: Network, region: RegionId) -> Option<IpAddr> {
+        self.ranges.first_within(network, region.0)
     }
 
     /// The region of this name.

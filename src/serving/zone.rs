@@ -223,7 +223,14 @@ impl Pairs {
         let row = self.0.get(usize::from(one.min(other).0));
         let row = row.map(|row| row.get_or_init(|| content.sites.iter().map(|_| OnceLock::new()).collect()));
         let known = row.and_then(|row| row.get(usize::from(one.max(other).0)));
-        known.map_or_else(find, |known| Arc::clone(known.get_or_init(find)))
+        // Nobody waits for another thread, which may be one that all others go before: who comes second finds it, too.
+        known.map_or_else(find, |known| match known.get() {
+            Some(unlike) => Arc::clone(unlike),
+            None => {
+                let found = find();
+                Arc::clone(known.get_or_init(|| found))
+            }
+        })
     }
 
     fn lower(&self, content: &Content, capped: &mut Capped, sites: [SiteId; 2], ttl: Ttl) {

@@ -68,6 +68,20 @@ pub enum StoreError {
         /// `process 4711`, or `another process` while that is just starting.
         holder: String,
     },
+    /// There is no state to be copied.
+    #[error("there is no state in {path}: no daemon ever ran on it")]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The state can't be copied to where it is looked at.
+    #[error("the state can't be copied to {path}: {source}; nothing was changed; make room there, or set TMPDIR")]
+    Scratch {
+        /// Where it was to be copied to.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A later version of the program wrote the database.
     #[error(
         "the database {path} has schema version {found} and this program knows {known} at most: a later version wrote \

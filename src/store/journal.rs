@@ -19,7 +19,8 @@ pub use crate::failover::actor::Actor;
 pub use memory::MemoryJournal;
 pub use sqlite::SqliteJournal;
 
-/// The number of a journal entry: from 1, without gaps, over all streams.
+/// The number of a journal entry: from 1, over all streams, each one above the last and never given twice. There are gaps where
+/// entries were given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Sequence(pub u64);

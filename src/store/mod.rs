@@ -6,6 +6,8 @@
 
 pub mod audit;
 mod beginning;
+mod copy;
+pub mod drills;
 mod error;
 mod exposures;
 pub mod files;
@@ -23,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+pub use copy::Copied;
 pub use error::StoreError;
 
 /// The state that is kept. Clones are handles of the same one.

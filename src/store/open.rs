@@ -4,7 +4,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -19,6 +20,9 @@ pub(super) const DATABASE: &str = "understudy.db";
 const SOCKET: &str = "control.sock";
 /// How long a statement waits for a program that has the database locked, a backup for one.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long a copy of the state may take that somebody waits for, and how often is looked whether it is made.
+const COPIED: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Makes `dir` for us alone, or sees that nobody else can write to it.
 pub(super) fn secure(dir: &Path) -> Result<(), StoreError> {
@@ -140,22 +144,44 @@ pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let failed = |source| StoreError::File { path: path.clone(), source };
     let mut options = OpenOptions::new();
-    let mut file =
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = file.read_to_string(&mut text);
-            let holder = match text.trim().parse::<u32>() {
-                Ok(pid) => format!("process {pid}"),
-                Err(_) => "another process".to_owned(),
-            };
-            return Err(StoreError::InUse { path: dir.to_owned(), holder });
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
+    let give_up = Instant::now() + COPIED;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            // A dry run copies the state: a daemon that starts meanwhile waits for the end of that.
+            Err(TryLockError::WouldBlock) if Instant::now() < give_up && file.try_lock_shared().is_ok() => {
+                file.unlock().map_err(failed)?;
+                thread::sleep(AGAIN);
+            }
+            Err(TryLockError::WouldBlock) => return Err(in_use(dir, &file)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    Ok(file)
+}
+
+/// Takes part in the directory's lock, as one who only reads, for as long as the file returned stays open. Nothing is made.
+pub(super) fn lock_shared(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join(LOCK);
+    let file = File::open(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => StoreError::Nothing { path: dir.to_owned() },
+        _ => StoreError::File { path: path.clone(), source },
+    })?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(in_use(dir, &file)),
+        Err(TryLockError::Error(source)) => Err(StoreError::File { path, source }),
+    }
+}
+
+fn in_use(dir: &Path, mut lock: &File) -> StoreError {
+    let mut text = String::new();
+    let _ = lock.read_to_string(&mut text);
+    let holder = match text.trim().parse::<u32>() {
+        Ok(pid) => format!("process {pid}"),
+        Err(_) => "another process".to_owned(),
+    };
+    StoreError::InUse { path: dir.to_owned(), holder }
 }
 
 /// Opens the database, making it (0600; its WAL gets the same mode) if need be.

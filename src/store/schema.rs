@@ -122,6 +122,15 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (day, resolver)
     ) STRICT, WITHOUT ROWID;
 ",
+    "
+    -- Drills, under way and over.
+    CREATE TABLE drill (
+        zone    TEXT NOT NULL,
+        number  INTEGER NOT NULL,
+        told    TEXT NOT NULL,
+        PRIMARY KEY (zone, number)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Sees that the database is whole and ours, sets how it is written, and brings its tables up to date.

@@ -100,8 +100,8 @@ fn an_older_state_is_migrated_and_has_begun_if_it_was_written_to() {
         let dir = tempfile::tempdir().unwrap();
         drop(Store::open(Some(dir.path())).unwrap());
         let older = Connection::open(dir.path().join(super::open::DATABASE)).unwrap();
-        let later =
-            "DROP TABLE fact; DROP TABLE exposure; DROP TABLE resolver; DROP TABLE asked; PRAGMA user_version = 1";
+        let later = "DROP TABLE fact; DROP TABLE exposure; DROP TABLE resolver; DROP TABLE asked; DROP TABLE drill;
+            PRAGMA user_version = 1";
         older.execute_batch(later).unwrap();
         if written {
             older

@@ -1,5 +1,6 @@
 //! A zone as sets of records in canonical order: what one site answers, before it is compiled.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ use crate::zone::outward::{Outward, outward};
 use crate::zone::overlay::Overlay;
 use crate::zone::packed::{Detail, Packed, Rdatas, Sets};
 use crate::zone::samples::Samples;
-use crate::zone::text::{Record, ZoneText};
+use crate::zone::text::{Record, Records, ZoneText};
 
 /// The RRsets of a zone at one site, sorted by owner in canonical order (RFC 4034 §6.1), then by type.
 ///
@@ -183,6 +184,40 @@ impl Zone {
         (index < self.packed.owner_count()).then(|| self.owner_number(index)).filter(|found| found.name == owner)
     }
 
+    /// The RRsets of `name` and of what is below it, one owner after the other.
+    pub fn owners_at_or_below<'a>(&'a self, name: NameRef<'a>) -> impl Iterator<Item = Owner<'a>> {
+        let owners = self.owners_within(self.first_at_or_behind(name)..self.packed.owner_count());
+        owners.take_while(move |owner| owner.name.is_at_or_below(name))
+    }
+
+    /// The same zone with other records at some owners: of each in `replaced`, those that `records` has of it and no other,
+    /// or none.
+    pub fn with_owners(&self, replaced: &BTreeSet<Name>, records: &Records) -> Zone {
+        let mut edited = Packed::default();
+        let numbers: Vec<u32> = (0..records.len() as u32).collect();
+        for_each_rrset(self.origin(), &numbers, |number| records.get(number as usize), |set| edited.push(set));
+        let mut packed = Packed::default();
+        let edited_owners = (0..edited.owner_count()).map(|at| Owner { name: edited.name(at), sets: edited.sets(at) });
+        let mut edited_owners = edited_owners.peekable();
+        // Both are in order, and a zone may have millions of owners: nothing is looked up.
+        let mut replaced = replaced.iter().peekable();
+        let kept = self.owners().filter(|owner| {
+            while replaced.next_if(|name| name.as_ref() < owner.name).is_some() {}
+            replaced.peek().is_none_or(|name| name.as_ref() != owner.name)
+        });
+        for owner in kept {
+            while let Some(before) = edited_owners.next_if(|edited| edited.name < owner.name) {
+                push_owner(&mut packed, before);
+            }
+            push_owner(&mut packed, owner);
+        }
+        edited_owners.for_each(|owner| push_owner(&mut packed, owner));
+        packed.settle();
+        let (digest, outward, samples) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (origin, files) = (self.origin.clone(), Arc::clone(&self.files));
+        Zone { origin, packed: Layers::of(packed), files, digest, outward, samples }
+    }
+
     /// The RRset of `owner` and `rtype`, if there is one.
     pub fn rrset(&self, owner: NameRef<'_>, rtype: RrType) -> Option<Rrset<'_>> {
         self.owner(owner)?.rrset(rtype)
@@ -266,6 +301,13 @@ impl Zone {
             }
         }
         low
+    }
+}
+
+fn push_owner(packed: &mut Packed, owner: Owner<'_>) {
+    for set in owner.rrsets() {
+        let records: Vec<Record<'_>> = set.records().map(|record| Record { ttl: set.ttl, ..record }).collect();
+        packed.push(&records);
     }
 }
 

@@ -76,6 +76,12 @@ fn what_happens_elsewhere_does_not_stale_a_plan_that_waits() {
     home.expect(0, "switchover a.example --to pmtpa --region europe --until begun");
     until_phase(&home, "awaiting approval", "0%");
     home.expect(0, "failover a.example --to esams --region default");
+    let which = home.expect(1, "approve a.example")["failure"]["try_next"].to_string();
+    for run in
+        ["--region europe (switchover 1 to pmtpa, awaiting approval, asked for by ", "--region default (failover 2"]
+    {
+        assert!(which.contains(run), "{which}");
+    }
     home.edit("common.zone", "note IN", "_acme-challenge IN TXT token\nnote IN");
     assert_eq!(home.expect(0, "reload")["zones"][0]["outcome"], "published");
     home.edit("pmtpa.zone", "198.0.2.1\n", "198.0.2.2\n");

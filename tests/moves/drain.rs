@@ -71,6 +71,7 @@ fn what_caches_hold_is_seen_before_a_move_in_it_and_behind_it() {
     let quantiles = &a["quantiles"];
     assert!(number(&quantiles["half"]) <= number(&quantiles["ninety"]), "{before:#}");
     assert_eq!(drain(&home, "a.example mx.a.example")["holders"], 1);
+    assert_eq!(drain(&home, "a.example mx")["holders"], 1, "a single label is one of the zone");
     assert_eq!(drain(&home, "a.example note.a.example")["holders"], 0);
     home.expect(1, "drain a.example www.b.example");
 

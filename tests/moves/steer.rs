@@ -225,3 +225,20 @@ fn of_two_moves_the_one_that_is_meant_is_given_up() {
     assert_eq!(at_site(&daemon, PMTPA, CLIENTS), sides);
     assert_eq!((moves(&home).len(), &moves(&home)[0]["share"]), (1, &"10%".into()));
 }
+
+/// Of a move that is on its way back other things can be said than of one that goes forward.
+#[test]
+fn a_move_on_its_way_back_is_told_what_can_be_done_with_it() {
+    let home = home("steps = ['10%', '50%']\nstep_wait = '4s'\nlow_ttl = '0s'\nbake = '1h'\n");
+    let _daemon = home.serve();
+    follow(&home, 0, "switchover a.example --to pmtpa --until begun");
+    until_phase(&home, "shifting", "50%");
+    home.expect(0, "abort a.example");
+    let next = |line: &str| home.expect(1, line)["failure"]["try_next"].as_str().unwrap().to_owned();
+    assert!(next("abort a.example").starts_with("`understudy hold a.example` stops it"));
+    home.expect(0, "hold a.example");
+    assert!(next("hold a.example").starts_with("`understudy resume a.example` lets it go on back"));
+    home.expect(0, "resume a.example");
+    until_over(&home);
+    assert_eq!(routes(&home), ["knams", "knams"]);
+}

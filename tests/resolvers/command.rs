@@ -53,7 +53,11 @@ fn calibrate() {
     let found: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((found.len(), output.status.code()), (3, Some(1)), "one of them can't be reached: {lines}");
     let of = |name: &str| found.iter().find(|found| found["name"] == name).unwrap();
-    assert!(of("gone")["unknown"].as_str().unwrap().contains("does not answer"), "{:#}", of("gone"));
+    assert!(
+        of("gone")["unknown"].as_str().unwrap().starts_with("no answer from 127.0.0.99:53 by udp"),
+        "{:#}",
+        of("gone")
+    );
     let home_router = of("home");
     assert_eq!(home_router["verdicts"].as_array().map(Vec::len), Some(0), "{home_router:#}");
     let holds = |found: &Value, least: f64, most: f64| {
@@ -78,6 +82,11 @@ fn calibrate() {
     let output = home.command(&["probe", "calibrate", "floor", "--json"]).output().unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && lines.contains("budget"), "{lines}");
+    // What was found before stands.
+    let shown = home.expect(0, "probe show floor");
+    let shown = &shown["resolvers"][0];
+    assert!(shown["failed"].as_str().unwrap().contains("budget") && shown["unknown"].is_null(), "{shown:#}");
+    assert_eq!((verdict(shown).as_deref(), &shown["expired"]), (Some("floor"), &Value::Bool(false)), "{shown:#}");
     let done = home.cli("probe calibrate flor");
     assert!(done.code == 1 && done.json["failure"]["what"].as_str().unwrap().contains("flor"), "{done:?}");
 }
@@ -212,12 +221,42 @@ fn resolvers_are_measured_in_the_background() {
     daemon.wait_for_log(0, "not measured");
     let shown = home.expect(0, "probe show deaf");
     let found = &shown["resolvers"][0];
-    assert!(found["unknown"].as_str().unwrap().contains("does not answer") && found["at"].is_i64(), "{shown:#}");
+    assert!(
+        found["unknown"].as_str().unwrap().contains("no answer from 127.0.0.1:1") && found["at"].is_i64(),
+        "{shown:#}"
+    );
     drop(daemon);
     let again = home.serve();
     let list = home.expect(0, "probe list");
     assert_eq!(list["resolvers"][0]["at"], found["at"], "kept over a restart: {list:#}");
     assert_eq!(again.log().matches("measuring resolvers").count(), 1);
+}
+
+/// D15: a name that is not published yet is never asked for: a resolver would remember that it was not there, and so
+/// poison what is waited for. What our zone has is found out from our zone.
+#[test]
+fn d15_a_name_that_is_not_published_is_never_sent_to_a_resolver() {
+    let resolver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    resolver.set_nonblocking(true).unwrap();
+    let home = Home::new(
+        &format!(
+            "state_dir = 'state'\n[server]\nlisten = ['127.0.0.1:0']\n[canary]\nzone = '_canary.wiki.example'\n\
+             listen = ['127.0.0.1:0']\n[[zone]]\nname = 'wiki.example'\nfile = 'zone'\n\
+             [[resolver]]\nname = 'counting'\naddress = '{}'\n",
+            resolver.local_addr().unwrap()
+        ),
+        &[("zone", ZONE)],
+    );
+    let _daemon = home.serve();
+    let arrived = || resolver.recv(&mut [0; 512]).is_ok();
+    let new = home.cli("probe watch new.wiki.example --once");
+    assert!(new.code == 1 && new.json["failure"]["what"].as_str().unwrap().contains("has no A"), "{new:?}");
+    assert!(!arrived(), "the name was asked for");
+    home.edit("zone", "www 20 A", "new 20 A 192.0.2.9\nwww 20 A");
+    home.expect(0, "reload");
+    let new = home.cli("probe watch new.wiki.example --once").json;
+    assert_eq!(new["counts"]["unknown"], 1, "{new:#}");
+    assert!(arrived(), "the name is there now, and is asked for");
 }
 
 #[test]

@@ -11,3 +11,5 @@ mod support;
 mod brute;
 mod calibrate;
 mod command;
+mod late;
+mod switchover;

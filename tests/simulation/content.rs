@@ -109,7 +109,13 @@ pub fn parts(variants: &[Variant]) -> Vec<Part> {
 pub fn content(variants: &[Variant], epoch: u64) -> (BundleId, Arc<Content>) {
     let known = &mut *known();
     let sites = variants.iter().map(|variant| known.sites.entry(*variant).or_insert_with(|| read(variant)).clone());
-    let content = Arc::new(Content { origin: origin(), sites: sites.collect(), policy: Policy::default(), epoch });
+    let content = Arc::new(Content {
+        origin: origin(),
+        sites: sites.collect(),
+        policy: Policy::default(),
+        epoch,
+        overlays: Default::default(),
+    });
     let id = BundleId::of(origin().as_ref(), &parts(variants));
     known.contents.insert(id, (variants.to_vec(), Arc::clone(&content)));
     (id, content)

@@ -355,7 +355,10 @@ impl<J: Journal> Run<J> {
         let now = self.clock.now();
         let held = last_held(moving, zone, &self.resolvers).map_or(now, |(held, _)| held.max(now));
         let until = Timestamp(held.0 + self.world.skew());
-        self.drive(Event::DrainBound { id, until, basis: "what resolvers hold".into() }, &By::daemon())
+        self.drive(
+            Event::DrainBound { id, until, basis: "what resolvers hold".into(), longer: Vec::new() },
+            &By::daemon(),
+        )
     }
 
     /// Checks tell what they see of a site.

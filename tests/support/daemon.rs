@@ -232,6 +232,17 @@ impl Drop for Daemon {
     }
 }
 
+/// The answer of a listener over UDP; none if nobody listens there, or not any more.
+pub fn try_ask(listener: SocketAddr, source: IpAddr, name: &str, rtype: RrType) -> Option<Message> {
+    let socket = UdpSocket::bind((source, 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    socket.connect(listener).unwrap();
+    socket.send(&query(name, rtype)).ok()?;
+    let mut buffer = [0; 4096];
+    let length = socket.recv(&mut buffer).ok()?;
+    Some(message::read(&buffer[..length]).unwrap_or_else(|error| panic!("{name} {rtype}: {error}")))
+}
+
 /// Without EDNS: reasons that are told there come and go with the state of the files.
 pub fn query(name: &str, rtype: RrType) -> Vec<u8> {
     message::query(0x5555, Name::absolute(name).unwrap().as_ref(), rtype, false, None)

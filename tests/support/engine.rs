@@ -86,7 +86,13 @@ fn try_content(key: HashKey, origin: &Name, text: &[u8]) -> Result<Content, Stri
     let snapshot = Snapshot::compile(&zone, shape).map_err(|why| format!("{why:?}"))?;
     let signatures = zone.is_signed().then(|| Arc::new(Signatures::of(&zone, None)));
     let site = SiteContent { name: "only".into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures };
-    Ok(Content { origin: origin.clone(), sites: vec![site], policy: Policy::default(), epoch: 0 })
+    Ok(Content {
+        origin: origin.clone(),
+        sites: vec![site],
+        policy: Policy::default(),
+        epoch: 0,
+        overlays: Default::default(),
+    })
 }
 
 /// The answer to a query.

@@ -10,7 +10,7 @@ use std::process::Command;
 use understudy::name::Name;
 
 use super::resolver::{Resolver, Start, path_in};
-use super::shim::{Keeps, Shim};
+use super::shim::{Keeps, Servers, Shim};
 use super::sign::run;
 
 /// The zone, where its server is, and the addresses that were given away.
@@ -18,6 +18,10 @@ pub struct Fleet {
     zone: Name,
     server: Ipv4Addr,
     next: u8,
+    /// Whether each has a /24 of its own.
+    apart: bool,
+    /// Another zone, and where its server is.
+    also: Option<(String, Ipv4Addr)>,
     pub resolvers: Vec<Resolver>,
     /// Resolvers behind others.
     hidden: Vec<Resolver>,
@@ -27,7 +31,18 @@ pub struct Fleet {
 impl Fleet {
     /// Of resolvers that ask `server` for `zone`. Only in a network namespace of its own.
     pub fn new(zone: &Name, server: Ipv4Addr) -> Fleet {
-        Fleet { zone: zone.clone(), server, next: 10, resolvers: Vec::new(), hidden: Vec::new(), shims: Vec::new() }
+        let (resolvers, hidden, shims) = (Vec::new(), Vec::new(), Vec::new());
+        Fleet { zone: zone.clone(), server, next: 10, apart: false, also: None, resolvers, hidden, shims }
+    }
+
+    /// The same, each with a network of its own, by which it is told apart.
+    pub fn apart(zone: &Name, server: Ipv4Addr) -> Fleet {
+        Fleet { apart: true, ..Fleet::new(zone, server) }
+    }
+
+    /// Unbounds ask another server for a zone below.
+    pub fn also(&mut self, zone: &str, server: Ipv4Addr) {
+        self.also = Some((zone.to_owned(), server));
     }
 
     /// All of them by what they are called, and where they answer.
@@ -42,7 +57,8 @@ impl Fleet {
     }
 
     fn address(&mut self) -> Ipv4Addr {
-        let address = Ipv4Addr::new(127, 0, 1, self.next);
+        let address =
+            if self.apart { Ipv4Addr::new(127, 1, self.next, 10) } else { Ipv4Addr::new(127, 0, 1, self.next) };
         self.next += 1;
         // BIND listens only on addresses that an interface carries.
         run(Command::new("ip").args(["address", "add", &format!("{address}/32"), "dev", "lo"]));
@@ -70,13 +86,16 @@ impl Fleet {
     fn new_unbound(&mut self, name: &'static str, settings: &str) -> Resolver {
         let (zone, server) = (self.domain(), self.server);
         let args = |dir: &Path| vec!["-d".into(), "-p".into(), "-c".into(), path_in(dir, "conf")];
+        let also =
+            self.also.iter().map(|(zone, server)| format!("stub-zone:\n name: \"{zone}\"\n stub-addr: {server}@53\n"));
+        let also: String = also.collect();
         self.start(name, "unbound", "conf", &args, |dir, address| {
             format!(
                 "server:\n interface: {address}\n port: 53\n outgoing-interface: {address}\n \
                  access-control: 127.0.0.0/8 allow\n do-ip6: no\n do-not-query-localhost: no\n root-hints: \"{}\"\n \
                  directory: \"{}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n use-syslog: no\n \
                  num-threads: 1\n{settings}\
-                 remote-control:\n control-enable: no\nstub-zone:\n name: \"{zone}\"\n stub-addr: {server}@53\n",
+                 remote-control:\n control-enable: no\nstub-zone:\n name: \"{zone}\"\n stub-addr: {server}@53\n{also}",
                 hints(dir),
                 dir.display()
             )
@@ -193,8 +212,11 @@ impl Fleet {
 
     /// A cache of ours that keeps answers for as long as `keeps` says.
     pub fn shim(&mut self, name: &'static str, keeps: Keeps) {
-        let (address, server) = (self.address(), SocketAddr::new(IpAddr::V4(self.server), 53));
-        self.shims.push(Shim::start(name, SocketAddr::new(IpAddr::V4(address), 53), server, keeps));
+        let port = |address| SocketAddr::new(IpAddr::V4(address), 53);
+        let also = self.also.as_ref().map(|(zone, server)| (Name::absolute(zone).unwrap(), port(*server)));
+        let servers = Servers { server: port(self.server), also };
+        let address = port(self.address());
+        self.shims.push(Shim::start(name, address, servers, keeps));
     }
 }
 

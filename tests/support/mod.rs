@@ -3,6 +3,7 @@
 
 pub mod blast;
 pub mod both_ways;
+pub mod chaser;
 pub mod client;
 pub mod compare;
 pub mod corpus;

@@ -5,10 +5,29 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use understudy::name::Name;
+
 use super::message;
 
 /// How long an answer is kept, from whether it is negative and its TTL.
 pub type Keeps = fn(bool, u32) -> u32;
+
+/// Who is asked: for names below another zone, somebody else.
+pub struct Servers {
+    pub server: SocketAddr,
+    pub also: Option<(Name, SocketAddr)>,
+}
+
+impl Servers {
+    fn of(&self, query: &[u8]) -> SocketAddr {
+        // Behind the name stand its type, its class, and perhaps an OPT record of eleven octets.
+        let is_below = |zone: &Name| {
+            let zone = zone.as_ref().as_wire();
+            query[12..].windows(zone.len()).any(|part| part.eq_ignore_ascii_case(zone))
+        };
+        self.also.iter().find(|(zone, _)| is_below(zone)).map_or(self.server, |(_, server)| *server)
+    }
+}
 
 /// A running forwarder. Its threads end with the test's process.
 pub struct Shim {
@@ -22,15 +41,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 type Cache = Arc<Mutex<HashMap<Vec<u8>, (Vec<u8>, Instant)>>>;
 
 impl Shim {
-    pub fn start(name: &'static str, address: SocketAddr, server: SocketAddr, keeps: Keeps) -> Shim {
+    pub fn start(name: &'static str, address: SocketAddr, servers: Servers, keeps: Keeps) -> Shim {
+        let servers = Arc::new(servers);
         let socket = Arc::new(UdpSocket::bind(address).unwrap());
         let cache = Cache::default();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok((length, client)) = socket.recv_from(&mut buffer) {
-                let (query, socket, cache) = (buffer[..length].to_vec(), Arc::clone(&socket), Arc::clone(&cache));
+                let query = buffer[..length].to_vec();
+                let (socket, cache, servers) = (Arc::clone(&socket), Arc::clone(&cache), Arc::clone(&servers));
                 std::thread::spawn(move || {
-                    if let Some(answer) = answer(&query, address, server, keeps, &cache) {
+                    if let Some(answer) = answer(&query, address, &servers, keeps, &cache) {
                         let _ = socket.send_to(&answer, client);
                     }
                 });
@@ -40,13 +61,13 @@ impl Shim {
     }
 }
 
-fn answer(query: &[u8], own: SocketAddr, server: SocketAddr, keeps: Keeps, cache: &Cache) -> Option<Vec<u8>> {
+fn answer(query: &[u8], own: SocketAddr, servers: &Servers, keeps: Keeps, cache: &Cache) -> Option<Vec<u8>> {
     let key = query[12..].to_ascii_lowercase();
     let kept = cache.lock().unwrap().get(&key).filter(|(_, until)| *until > Instant::now()).cloned();
     let mut answer = match kept {
         Some((answer, _)) => answer,
         None => {
-            let fresh = forward(query, own, server)?;
+            let fresh = forward(query, own, servers.of(query))?;
             let read = message::read(&fresh).ok()?;
             let ttl = read.answers.iter().chain(&read.authorities).map(|record| record.ttl).min();
             if let Some(ttl) = ttl.filter(|_| read.rcode() != 2) {

@@ -59,7 +59,7 @@ pub fn content(origin: &str, texts: &[&str]) -> Arc<Content> {
         SiteContent { name: letter.into(), zone: Arc::new(zone), snapshot: Arc::new(snapshot), signatures }
     };
     let sites = texts.iter().zip('a'..).map(site).collect();
-    Arc::new(Content { origin, sites, policy: Policy::default(), epoch: 1 })
+    Arc::new(Content { origin, sites, policy: Policy::default(), epoch: 1, overlays: Default::default() })
 }
 
 pub fn candidate(before: &Arc<Serving>, content: &Arc<Content>, routing: Routing) -> Candidate {

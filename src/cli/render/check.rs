@@ -6,6 +6,7 @@ use super::{Report, counted};
 use crate::cli::Exit;
 use crate::cli::check::CheckReport;
 use crate::config::{Problems, dotless};
+use crate::control::api::rename::LeverCount;
 
 impl Report for CheckReport {
     fn text(&self) -> String {
@@ -24,11 +25,22 @@ impl Report for CheckReport {
             let verdict = if zone.errors == 0 { "accepted" } else { "rejected" };
             let (errors, warnings) = (counted(zone.errors, "error"), counted(zone.warnings, "warning"));
             let _ = writeln!(text, ": {verdict}, {errors}, {warnings}");
+            let LeverCount { fronts, with_lever } = zone.lever_count;
+            if fronts > 0 {
+                let names = counted(fronts, "front name");
+                let more = if zone.levers.is_empty() { "; --levers lists them, and how to give one" } else { "" };
+                let _ =
+                    writeln!(text, "    {with_lever} of {names} have a lever, to be renamed by on the worst day{more}");
+            }
+            for front in &zone.levers {
+                let _ = writeln!(text, "    {}: {}", front.name, front.advice);
+            }
         }
         if self.zones.len() > 1 {
             let rejected = self.zones.iter().filter(|zone| zone.errors > 0).count();
             let _ = writeln!(text, "{} checked, {rejected} rejected", counted(self.zones.len(), "zone"));
         }
+        self.advice.iter().for_each(|advice| _ = writeln!(text, "note: {advice}"));
         text
     }
 

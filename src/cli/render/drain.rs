@@ -40,6 +40,10 @@ impl DrainReport {
             );
         }
         text += &self.forecast.drawn(canvas);
+        for proposal in &self.proposals {
+            text += &super::rename::gained(&proposal.gain);
+            let _ = writeln!(text, "    try: {} --dry-run", proposal.command);
+        }
         if !self.forecast.suspicious.is_empty() {
             text += "\nSuspicious, not guilty: these asked steadily, and did not come back when their answers had run out\n";
             self.forecast.suspicious.iter().for_each(|suspect| text += &suspicious(suspect));

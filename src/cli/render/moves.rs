@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::curve::Canvas;
 use super::{Report, counted, finding};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::RecordDiff;
-use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport};
+use crate::control::api::moves::{MoveOutcome, MoveReport};
 
 impl Report for MoveReport {
     fn text(&self) -> String {
-        let mut text = self.head();
+        let mut text = self.offline.as_ref().map(|offline| offline.told()).unwrap_or_default();
+        text += &self.head();
         // What is at the bottom is read first: the verdicts come behind what they judge.
         // Where nothing moves, what differs is an edit that a reload would take.
         if !self.diff.is_empty() && self.outcome != MoveOutcome::NothingToDo {
@@ -68,28 +68,6 @@ impl MoveReport {
         text
     }
 
-    /// The timeline of a dry run, how caches drain, and what to do where it goes otherwise.
-    fn foreseen(&self) -> String {
-        let Some(forecast) = &self.forecast else { return String::new() };
-        let (zone, to) = (dotless(self.zone.as_ref()), &self.to);
-        let mut text =
-            format!("\nWhat would come, if nothing holds it up:\n{}", forecast.drawn(Canvas::of_environment()));
-        let before = if self.steps.len() > 1 || self.kind == MoveKind::Switchover {
-            format!("understudy abort {zone}; when all have moved, understudy rollback {zone}")
-        } else {
-            format!("understudy rollback {zone}")
-        };
-        let _ = writeln!(
-            text,
-            "\nWhat could go wrong, how it shows, and what to type:\n  \
-             {to} cannot take its users, or fails: its checks say so and the run is held; {before}\n  \
-             another name server lags: the wait goes on, and understudy status names it; have it transfer the zone\n  \
-             caches keep old answers for too long: understudy drain {zone}; keep the old site up until it is over\n  \
-             something looks wrong: understudy hold {zone}, then resume or the way back"
-        );
-        text
-    }
-
     fn end(&self) -> String {
         let (zone, to, plan) = (dotless(self.zone.as_ref()), &self.to, self.plan.short());
         match &self.outcome {
@@ -97,9 +75,10 @@ impl MoveReport {
                 format!("\n{zone} is answered from {to} already: there is nothing to do.\n")
             }
             MoveOutcome::WouldChange => format!(
-                "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: the same without \
+                "\nPlan {plan}: {} would change. This was a dry run: nothing was changed.\n    try: {}the same without \
                  --dry-run, and with --plan {plan} to run this plan and no other\n",
-                counted(self.diff.len() + self.unlisted, "RRset")
+                counted(self.diff.len() + self.unlisted, "RRset"),
+                if self.offline.is_some() { "start the daemon; then " } else { "" }
             ),
             MoveOutcome::Blocked => {
                 let gates = self.findings.iter().filter(|finding| finding.stops()).count();
@@ -140,7 +119,7 @@ impl MoveReport {
 }
 
 /// The lines of an RRset as in a zone file: `-` for those that go, `+` for those that come, a blank for those that stay.
-fn diff(set: &RecordDiff) -> String {
+pub(super) fn diff(set: &RecordDiff) -> String {
     let (owner, rtype) = (&set.name, set.rtype);
     let mut text = String::new();
     let mut line = |sign: char, record: &String| {

@@ -26,6 +26,9 @@ impl Report for ResolverReport {
         if let Some(why) = &self.unknown {
             let _ = writeln!(text, "  UNKNOWN: {why}");
         }
+        if let Some(failed) = &self.failed {
+            let _ = writeln!(text, "  {failed}");
+        }
         if let Some(measured) = &self.measured {
             text += &found(measured);
         }

@@ -23,6 +23,9 @@ pub(in crate::cli) fn progress(now: &MoveStatus) -> String {
     let mut text =
         format!("{} {}: {} {from} {way} {to}, {} at {}", now.kind, now.run, regions.join(", "), now.share, now.to);
     text += &format!(", {}", now.phase);
+    if now.phase == "awaiting approval" {
+        text += &format!(" (asked for by {})", now.by);
+    }
     if let Some(why) = &now.held {
         text += &format!(", HELD: {why}");
     } else if let Some(until) = now.until {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
 use super::curve::{Canvas, curve, seconds};
+use super::{Report, wrapped};
 use crate::cli::Exit;
 use crate::cli::simulate::report::{CourseReport, PointReport, SimulateReport};
 use crate::drain::Quantiles;
@@ -38,8 +38,9 @@ impl SimulateReport {
         }
         text += if self.warnings.is_empty() { "" } else { "\n" };
         self.warnings.iter().for_each(|warning| {
-            let _ = writeln!(text, "WARNING: {warning}");
+            text += &wrapped("WARNING: ", warning);
         });
+        self.advice.iter().for_each(|advice| text += &wrapped("    try: ", advice));
         self.courses.iter().for_each(|course| text += &course.drawn(canvas));
         text += "\nnot covered:\n";
         self.left_out.iter().for_each(|what| {
@@ -122,7 +123,9 @@ mod tests {
                 ],
             }],
             left_out: vec!["what nobody knows".into()],
+            overloads: Vec::new(),
             warnings: vec!["too much".into()],
+            advice: vec!["smaller steps".into()],
         };
         let text = report.drawn(Canvas { width: 60, blocks: false });
         for line in [
@@ -130,6 +133,7 @@ mod tests {
             "   STEP            AT   REACHES     USES/S  NEW CLIENTS/S   QUERIES/S",
             "   100%         5 min     98.7%         33             12           1",
             "WARNING: too much",
+            "    try: smaller steps",
             "told the old data, TTL 60 s: the share of uses that get the new answer",
             "simulated               41 s         3 min      not seen",
             "closed form             40 s      not seen      not seen",

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Report, indented};
 use crate::cli::Exit;
 use crate::config::dotless;
+use crate::control::api::moves::MoveStatus;
 use crate::control::api::{ContentStatus, LastAct, Route, StatusReport, ZoneStatus};
 
 /// How wide the table is where names allow.
@@ -28,11 +29,14 @@ impl Report for StatusReport {
                 self.encrypted.iter().map(|listener| format!("{} {}", listener.transport, listener.address));
             text += &wrapped("encrypted on", &encrypted.collect::<Vec<_>>(), ",");
         }
-        let acts = [("reload", &self.last_reload, "taken over"), ("move", &self.last_failover, "done")];
-        for (act, last, done) in acts {
+        // How far a move has come says its summary: what has begun is not done.
+        let acts = [
+            ("reload", &self.last_reload, [", taken over", ", NOT taken over"]),
+            ("move", &self.last_failover, ["", ", NOT done"]),
+        ];
+        for (act, last, [good, bad]) in acts {
             if let Some(LastAct { at, ok, summary }) = last {
-                let not = if *ok { "" } else { "NOT " };
-                let _ = writeln!(text, "last {act} {}, {not}{done}: {summary}", at);
+                let _ = writeln!(text, "last {act} {at}{}: {summary}", if *ok { good } else { bad });
             }
         }
         let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());
@@ -42,6 +46,7 @@ impl Report for StatusReport {
         self.zones.iter().for_each(|zone| text += &row(zone, width));
         self.zones.iter().for_each(|zone| text += &under_way(zone));
         self.zones.iter().for_each(|zone| text += &trouble(zone));
+        text += &self.levers();
         if let Some(caution) = &self.caution {
             let _ = writeln!(text, "\nCAUTION: {caution}");
         }
@@ -50,6 +55,18 @@ impl Report for StatusReport {
 
     fn exit(&self) -> Exit {
         Exit::Done
+    }
+}
+
+impl StatusReport {
+    /// How many names can be led round caches that do not let go.
+    fn levers(&self) -> String {
+        let counts = || self.zones.iter().filter_map(|zone| zone.levers);
+        let (fronts, with) = counts().fold((0, 0), |(all, with), count| (all + count.fronts, with + count.with_lever));
+        match fronts {
+            0 => String::new(),
+            _ => format!("\n{with} of {fronts} front names have a lever (understudy rename ZONE lists them)\n"),
+        }
     }
 }
 
@@ -106,21 +123,33 @@ fn wrapped(front: &str, words: &[String], separator: &str) -> String {
     text
 }
 
-/// The moves of a zone, what is known of its sites where it is worth a word, and what caches may hold.
+/// The moves of a zone, what caches may hold, its last drill, and what is known of its sites where it is worth a word.
 fn under_way(zone: &ZoneStatus) -> String {
-    let mut lines: Vec<String> = zone.moves.iter().map(super::run::progress).collect();
+    let mut lines: Vec<String> = zone.moves.iter().flat_map(progress).collect();
     if let Some(until) = zone.old_until {
         lines.push(format!("caches may hold answers that are not given any more until {}", until));
     }
+    let drill = zone.last_drill.as_ref().map(|drill| super::drill::last(drill, crate::driver::now()));
+    let answered: String = zone.drill_listeners.iter().map(|listener| format!(", answered on {listener}")).collect();
+    lines.extend(drill.map(|drill| drill + &answered));
     for site in zone.sites.iter().filter(|site| site.health == "down" || site.forced.is_some()) {
         let forced = site.forced.as_ref().map(|forced| format!(", held so by {forced}; measured: {}", site.measured));
         lines.push(format!("site {} is {}{}", site.site, site.health, forced.unwrap_or_default()));
     }
+    let renames: String = zone.renames.iter().map(super::rename::progress).collect();
+    lines.extend(renames.lines().map(str::to_owned));
     if lines.is_empty() {
         return String::new();
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
     format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
+}
+
+/// How a move stands, and the resolvers that still gave old answers or of which nothing is known.
+fn progress(now: &MoveStatus) -> Vec<String> {
+    let late = now.late.iter().map(|found| format!("LATE: {}", found.text));
+    let unsure = now.unsure.iter().map(|found| format!("UNKNOWN: {}", found.text));
+    std::iter::once(super::run::progress(now)).chain(late).chain(unsure).collect()
 }
 
 fn trouble(zone: &ZoneStatus) -> String {

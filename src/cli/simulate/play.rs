@@ -17,6 +17,8 @@ use crate::world::sim::resolver::{Habits, Outcome, Prefetch, Resolver, Stale};
 
 /// Clients use a name no more often than so, in seconds.
 pub(super) const LEAST_PAUSE: f64 = 1.0;
+/// As many uses take as long as a query: 40 ns and a microsecond.
+const COST: f64 = 25.0;
 /// The address of the new site.
 const NEW: [u8; 4] = [192, 0, 2, 2];
 
@@ -111,6 +113,23 @@ impl Scene {
             told(&fresh.resolve(&self.name, RrType::A, at, &mut authority).outcome) == Told::New
         };
         egresses.iter().map(|egress| self.steps.iter().copied().find(|at| is_new(egress, *at))).collect()
+    }
+
+    /// How much work that is, in uses: a query of a resolver takes as long as many uses of an answer that is there.
+    pub(super) fn work(&self, egresses: &[Egress], ends: &[i64]) -> f64 {
+        let end = ends.last().map_or(0.0, |end| *end as f64 / 1000.0);
+        let Minds { part, least, most, pause } = self.minds;
+        let keeps = f64::midpoint(least, most) * part;
+        let negative = self.kind == Kind::Negative;
+        let of = |egress: &Egress| {
+            let uses = f64::from(egress.clients) / pause;
+            let caches = f64::from(egress.habits.caches.max(1));
+            let asked = f64::from(egress.clients) / (pause + keeps);
+            let cycle = egress.habits.cycle(self.ttl.seconds(), negative).as_secs_f64() + caches / asked.max(1e-9);
+            // Before the beginning, caches are filled for two cycles.
+            uses * (end + 2.0 * cycle) + COST * caches * (end / cycle + 2.0)
+        };
+        egresses.iter().map(of).sum()
     }
 
     /// Counts what clients are told while the zone moves: span by span, those of all resolvers together.

@@ -1,5 +1,6 @@
 //! What a simulation says.
 
+use super::overload::{self, OverloadReport, Overloads};
 use super::{BEGIN, Course, WhatIf};
 use crate::count::counted;
 use crate::drain::{Quantiles, Step};
@@ -21,8 +22,12 @@ pub(in crate::cli) struct SimulateReport {
     pub(in crate::cli) courses: Vec<CourseReport>,
     /// What is not covered.
     pub(in crate::cli) left_out: Vec<String>,
-    /// What the target can't carry.
+    /// Steps with which more comes to a site than it carries.
+    pub(in crate::cli) overloads: Vec<OverloadReport>,
+    /// The same in sentences.
     pub(in crate::cli) warnings: Vec<String>,
+    /// What would not be too much.
+    pub(in crate::cli) advice: Vec<String>,
 }
 
 /// A step, by what was counted of those who held data.
@@ -74,14 +79,14 @@ pub(in crate::cli) struct PointReport {
 
 pub(super) fn of(
     what_if: &WhatIf,
-    steps: &[Step],
+    moves: &[Step],
     resolvers: usize,
     courses: &[Course],
     unlike: Vec<String>,
 ) -> SimulateReport {
     let steps: Vec<StepReport> = courses
         .first()
-        .map(|course| (0..steps.len()).map(|step| step_of(steps, step, course)).collect())
+        .map(|course| (0..moves.len()).map(|step| step_of(moves, step, course)).collect())
         .unwrap_or_default();
     let mut left_out: Vec<String> = Vec::new();
     for course in courses {
@@ -91,9 +96,21 @@ pub(super) fn of(
     left_out.sort();
     left_out.dedup();
     left_out.extend(unlike);
-    let warnings = warnings(what_if, &steps);
+    let Overloads { found, advice } =
+        courses.first().map(|course| overload::of(what_if, moves, course)).unwrap_or_default();
+    let warnings = found.iter().map(OverloadReport::told).collect();
     let courses = courses.iter().map(|course| course_of(what_if, course)).collect();
-    SimulateReport { clients: what_if.clients, resolvers, seed: what_if.seed, steps, courses, left_out, warnings }
+    SimulateReport {
+        clients: what_if.clients,
+        resolvers,
+        seed: what_if.seed,
+        steps,
+        courses,
+        left_out,
+        overloads: found,
+        warnings,
+        advice,
+    }
 }
 
 /// The spans with their beginning and end in seconds.
@@ -121,28 +138,6 @@ fn step_of(steps: &[Step], number: usize, course: &Course) -> StepReport {
         arrivals_per_second: most(&|count| count.arrived),
         queries_per_second: most(&|count| count.queries),
     }
-}
-
-fn warnings(what_if: &WhatIf, steps: &[StepReport]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for step in steps {
-        let mut check = |found: f64, limit: Option<u32>, what: &str, cure: &str| {
-            if let Some(limit) = limit.filter(|limit| found > f64::from(*limit)) {
-                warnings.push(format!(
-                    "the step to {}: {found:.0} {what} a second, and the target takes {limit}: {cure}",
-                    step.share
-                ));
-            }
-        };
-        check(step.uses_per_second, what_if.capacity, "uses", "stop at a smaller share, or make it larger first");
-        check(
-            step.arrivals_per_second,
-            what_if.arrivals,
-            "new clients",
-            "take smaller steps, or a longer TTL spreads them",
-        );
-    }
-    warnings
 }
 
 fn course_of(what_if: &WhatIf, course: &Course) -> CourseReport {
@@ -191,27 +186,5 @@ impl SimulateReport {
             counted(self.resolvers, "resolver"),
             self.seed
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_too_much_is_warned_of() {
-        let step = |uses_per_second, arrivals_per_second| StepReport {
-            seconds: 0.0,
-            share: "30%".into(),
-            reached: 0.3,
-            uses_per_second,
-            arrivals_per_second,
-            queries_per_second: 1.0,
-        };
-        let what_if = WhatIf { capacity: Some(100), arrivals: Some(10), ..super::super::tests::usual() };
-        assert!(warnings(&what_if, &[step(100.0, 10.0)]).is_empty());
-        let said = warnings(&what_if, &[step(101.0, 10.4), step(0.0, 0.0)]);
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].starts_with("the step to 30%: 101 uses a second, and the target takes 100"), "{said:?}");
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rename::Proposal;
 use crate::drain::Course;
+use crate::drain::dark::Darkness;
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
@@ -31,6 +33,9 @@ pub struct DrainReport {
     /// Why those are held that are.
     #[serde(default)]
     pub held: Vec<String>,
+    /// Renames that lead users round what caches do not let go of; none where they gain nothing, or no move is under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<Proposal>,
     /// What is foreseen.
     #[serde(flatten)]
     pub forecast: ForecastReport,
@@ -116,6 +121,36 @@ pub struct FamilyReport {
     /// The course.
     #[serde(flatten)]
     pub course: Course,
+}
+
+/// What a move would take away, and for how long users would be denied it once it is back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DarkReport {
+    /// How many questions that are answered now would be denied.
+    pub questions: usize,
+    /// The share of what was asked of late that was for these, from 0 to 1; none if that is not known.
+    pub asked: Option<f64>,
+    /// What follows from what is told while the run goes on.
+    pub during: Darkness,
+    /// What follows from what is told once it has ended.
+    pub afterwards: Darkness,
+    /// What resolvers that were measured do.
+    pub measured: Vec<KeeperReport>,
+}
+
+/// A resolver that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeeperReport {
+    /// What operators call it.
+    pub name: String,
+    /// The share of what was asked of late that it asked; none if that is not known: it is not in the figures.
+    pub share: Option<String>,
+    /// For how many seconds it denies a name that it was denied while the run went on.
+    pub during: u64,
+    /// For how many once it has ended.
+    pub afterwards: u64,
+    /// Whether it may be longer.
+    pub at_least: bool,
 }
 
 /// A network that ought to have asked again: suspicious, not guilty.

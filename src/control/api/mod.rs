@@ -2,8 +2,10 @@
 //! removed, within a version of the paths (`/v1/…`).
 
 pub mod drain;
+pub mod drill;
 pub mod moves;
 pub mod probe;
+pub mod rename;
 pub mod told;
 
 use std::fmt;
@@ -13,16 +15,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 pub use crate::door::Override;
+use crate::drill::Drill;
 use crate::evidence::Verdict;
 use crate::name::Name;
 use crate::rr::RrType;
 use crate::time::Timestamp;
 use drain::{DrainReport, DrainRequest};
+use drill::{DrillAbort, DrillBegun, DrillRequest, DrillRunReport, DrillRunRequest, DrillsReport, DrillsRequest};
 use moves::{
     HistoryReport, HistoryRequest, MoveReport, MoveRequest, MoveStatus, RunReport, RunRequest, SiteRequest,
     SteerReport, SteerRequest,
 };
 use probe::{CalibrateRequest, CalibrationReport, LookReport, LookRequest, ProfilesReport, ProfilesRequest};
+use rename::{LeverCount, RenameReport, RenameRequest, RenameStatus, RenamesReport, RenamesRequest};
 use told::{ExplainReport, ExplainRequest, TopReport, TopRequest};
 
 /// What an operator asks of the daemon.
@@ -48,6 +53,14 @@ pub enum Request {
     Drain(DrainRequest),
     /// What is asked most, and by whom (`POST /v1/top`).
     Top(TopRequest),
+    /// Move a zone there and back where nobody is sent to (`POST /v1/drill`).
+    Drill(DrillRequest),
+    /// End a drill (`POST /v1/drill/abort`).
+    AbortDrill(DrillAbort),
+    /// How a drill stands (`POST /v1/drill/run`).
+    DrillRun(DrillRunRequest),
+    /// What drills there were (`POST /v1/drill/list`).
+    Drills(DrillsRequest),
     /// Go on although it is not known what a lost state directory knew (`POST /v1/state/accept`).
     AcceptState(AcceptRequest),
     /// Measure resolvers (`POST /v1/probe/calibrate`).
@@ -58,6 +71,10 @@ pub enum Request {
     Profiles(ProfilesRequest),
     /// Ask resolvers for a name that our zone has (`POST /v1/probe/look`).
     Look(LookRequest),
+    /// Rename a lever, or take that back (`POST /v1/rename`).
+    Rename(RenameRequest),
+    /// What is known of levers (`POST /v1/renames`).
+    Renames(RenamesRequest),
 }
 
 /// What the daemon answers; of the same kind as the request.
@@ -81,12 +98,22 @@ pub enum Response {
     Drain(Box<DrainReport>),
     /// What is asked most, and by whom.
     Top(Box<TopReport>),
+    /// A drill that has begun.
+    Drill(DrillBegun),
+    /// How a drill stands.
+    DrillRun(Box<DrillRunReport>),
+    /// What drills there were.
+    Drills(DrillsReport),
     /// How measuring resolvers stands.
     Calibration(Box<CalibrationReport>),
     /// What is known of resolvers.
     Profiles(Box<ProfilesReport>),
     /// What resolvers give for a name.
     Look(Box<LookReport>),
+    /// What became of a rename, or would.
+    Rename(Box<RenameReport>),
+    /// What is known of levers.
+    Renames(Box<RenamesReport>),
 }
 
 /// Who asks: the peer of the socket, as the kernel names it.
@@ -184,6 +211,18 @@ pub struct ZoneStatus {
     /// Until when caches that obey TTLs may hold answers that are not given any more; none where there are none.
     #[serde(default)]
     pub old_until: Option<Timestamp>,
+    /// The last drill of it, under way or over; none if there was none.
+    #[serde(default)]
+    pub last_drill: Option<Drill>,
+    /// Where the drill that is under way is answered; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drill_listeners: Vec<SocketAddr>,
+    /// The renames that lie over its files.
+    #[serde(default)]
+    pub renames: Vec<RenameStatus>,
+    /// How many of the names that users hold have a lever; none if it is too large to be looked through for this.
+    #[serde(default)]
+    pub levers: Option<LeverCount>,
     /// What became of its files.
     pub content: ContentStatus,
 }

@@ -1,11 +1,16 @@
 //! What is said about moves: asked for, under way, done.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use super::drain::ForecastReport;
+use super::drain::{DarkReport, ForecastReport};
+use super::rename::Proposal;
 use super::{Finding, Override, RecordDiff, Route};
 use crate::digest::Digest;
 use crate::name::Name;
+use crate::observation::sight::Sight;
 use crate::time::Timestamp;
 
 /// What sort of move.
@@ -103,16 +108,40 @@ pub struct MoveReport {
     /// `38.5%`; none if that is not known.
     #[serde(default)]
     pub old_share: Option<String>,
+    /// What a dry run rests on where no daemon runs; none where it was asked for through the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline: Option<Offline>,
     /// What a dry run foresees: the timeline, and how caches drain; none if nothing would change, or it is not noted who is
     /// told what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<ForecastReport>,
+    /// What would no longer be answered, by a dry run, be it stopped for that; none if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dark: Option<DarkReport>,
+    /// Of a dry run: renames that would lead users round caches that hold on to old answers, or to none, for longer than they should.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<Proposal>,
     /// What went wrong beside it, and undoes nothing.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: MoveOutcome,
+}
+
+/// What a dry run rests on while no daemon runs: a copy of the state, and the files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offline {
+    /// The state directory that was copied.
+    pub state_dir: PathBuf,
+    /// When it was last written.
+    pub written: Timestamp,
+    /// When this was said.
+    pub at: Timestamp,
+    /// The moves under way, by the state: they go on when the daemon is started.
+    pub under_way: Vec<MoveStatus>,
+    /// What is not known because no daemon runs.
+    pub unknown: Vec<String>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -311,6 +340,9 @@ pub struct MoveStatus {
     pub run: u64,
     /// What sort of move.
     pub kind: MoveKind,
+    /// Who asked for it.
+    #[serde(default)]
+    pub by: String,
     /// The regions, each with the site that it leaves.
     pub from: Vec<Route>,
     /// The site that it goes to.
@@ -327,12 +359,54 @@ pub struct MoveStatus {
     /// What that rests on, where it waits for old answers to run out.
     #[serde(default)]
     pub basis: Option<String>,
+    /// When no cache that obeys TTLs holds an old answer, where it is waited for others, too.
+    #[serde(default)]
+    pub bound: Option<Timestamp>,
+    /// How many resolvers gave what when they were asked last, behind that; empty where none were.
+    #[serde(default)]
+    pub sample: BTreeMap<Sight, u32>,
+    /// Those that still gave old answers.
+    #[serde(default)]
+    pub late: Vec<SampledResolver>,
+    /// Those of which it is not known what their users get, or that they get nothing.
+    #[serde(default)]
+    pub unsure: Vec<SampledResolver>,
     /// Why it is held; none if it is not.
     pub held: Option<String>,
     /// Since when it has been in this phase.
     pub since: Timestamp,
     /// When it began.
     pub began: Timestamp,
+}
+
+/// What a resolver gave behind the bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampledResolver {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub sight: Sight,
+    /// The name and type that it was asked for.
+    pub question: String,
+    /// What it said.
+    pub said: String,
+    /// The TTL that it showed, in seconds.
+    pub ttl: Option<u32>,
+    /// When.
+    pub at: Timestamp,
+    /// How long behind the bound that was, in seconds.
+    pub past_seconds: u64,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+impl MoveStatus {
+    /// What tells it from others, with what is typed to mean it.
+    pub fn in_short(&self) -> String {
+        let region = self.from.first().map_or("", |route| route.region.as_str());
+        let (kind, run, to, phase, by) = (self.kind, self.run, &self.to, &self.phase, &self.by);
+        format!("--region {region} ({kind} {run} to {to}, {phase}, asked for by {by})")
+    }
 }
 
 /// What was done, newest last (`POST /v1/history`).

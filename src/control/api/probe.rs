@@ -81,6 +81,9 @@ pub struct ResolverReport {
     /// Why nothing was found; none if something was.
     #[serde(default)]
     pub unknown: Option<String>,
+    /// When and why measuring it again failed; what was found before stands.
+    #[serde(default)]
+    pub failed: Option<String>,
     /// What was found.
     #[serde(flatten)]
     pub measured: Option<Measured>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{PATIENCE, TRIES, Turn};
 use crate::failover::alert;
 use crate::failover::effect::{Effect, EffectId, Issued};
-use crate::failover::moves::{Clock, Direction, Hold, MoveId, Outcome, Phase, Why};
+use crate::failover::moves::{Clock, Hold, MoveId, Outcome, Phase, Why};
 use crate::failover::names::Frozen;
 use crate::failover::refusal::Refusal;
 
@@ -67,6 +67,12 @@ impl Turn {
             Effect::Confirm => {
                 self.state.pending.remove(&id);
                 self.not_confirmed(why);
+            }
+            // What can't be asked for does not hold a move up: it goes by the bound alone.
+            Effect::Sample { id: sampled } => {
+                let sampled = *sampled;
+                self.state.pending.remove(&id);
+                self.unsampled(sampled);
             }
             Effect::Alert(_) => _ = self.state.pending.remove(&id),
             Effect::Publish if failures == TRIES => {
@@ -132,10 +138,9 @@ impl Turn {
             {
                 self.shift(id);
             }
-            Phase::Draining { until, .. } if until <= now && moving.confirmed => match moving.direction {
-                Direction::Forward => self.enter(id, Phase::Baking { observed: Duration::ZERO, since: None }),
-                Direction::Back => self.end(id, Outcome::Reversed),
-            },
+            Phase::Draining { until, .. } if until <= now && moving.confirmed && !self.state.is_sampling(id) => {
+                self.bound_passed(id);
+            }
             Phase::Draining { .. } | Phase::Lowering { .. } if moving.drain_overdue_at() <= now => {
                 self.hold(id, Why::DrainOverdue);
             }

@@ -43,6 +43,7 @@ impl Turn {
             hold: None,
             started: self.now,
             times: vec![(PhaseKind::Checking, self.now)],
+            watched: Frozen::new(Default::default()),
         };
         let id = MoveId(self.state.next_move);
         self.state.next_move = self.state.next_move.saturating_add(1);

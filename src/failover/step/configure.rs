@@ -8,6 +8,7 @@ use crate::failover::moves::{Clock, Move, MoveId, Outcome, Phase, Why};
 use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::policy::Policy;
 use crate::failover::refusal::Refusal;
+use crate::failover::sample::{Longer, MOST_NAMED};
 use crate::serving::regions::DEFAULT;
 use crate::time::Timestamp;
 
@@ -72,11 +73,24 @@ impl Turn {
         }
     }
 
-    pub(super) fn drain_bound(&mut self, id: MoveId, until: Timestamp, basis: &str) -> Result<(), Refusal> {
+    /// `until` is the bound of all who obey TTLs; those in `longer` make the wait longer.
+    pub(super) fn drain_bound(
+        &mut self,
+        id: MoveId,
+        until: Timestamp,
+        basis: &str,
+        longer: &[Longer],
+    ) -> Result<(), Refusal> {
         let moving = self.state.moves.get_mut(&id).ok_or(Refusal::NoMove)?;
         let basis = short(basis);
         moving.phase = match moving.phase {
-            Phase::Draining { .. } => Phase::Draining { until, basis },
+            Phase::Draining { .. } => {
+                let named = longer.iter().take(MOST_NAMED);
+                let short = |longer: &Longer| Longer { resolver: short(&longer.resolver), ..*longer };
+                let watched = moving.watched.edit();
+                (watched.bound, watched.longer) = (Some(until), named.map(short).collect());
+                Phase::Draining { until: watched.stretched(until), basis: watched.basis(&basis, until) }
+            }
             Phase::Lowering { clock: Clock::Until(_), .. } => Phase::Lowering { clock: Clock::Until(until), basis },
             _ => return Err(idle(&format!("{id} is {}: no old answers are waited for", moving.phase.kind()))),
         };

@@ -6,6 +6,7 @@ mod configure;
 mod health;
 mod orders;
 mod publish;
+mod sampled;
 
 use std::time::Duration;
 
@@ -116,7 +117,8 @@ impl Turn {
             Event::Told { effect } => self.told(*effect),
             Event::EffectFailed { effect, why } => self.effect_failed(*effect, why),
             Event::Configured { policy, sites, regions } => self.configured(policy, sites, regions),
-            Event::DrainBound { id, until, basis } => self.drain_bound(*id, *until, basis),
+            Event::DrainBound { id, until, basis, longer } => self.drain_bound(*id, *until, basis, longer),
+            Event::DrainSampled { effect, sample } => self.drain_sampled(*effect, sample),
             Event::ContentChanged { moves } => self.content_changed(moves),
             Event::Restarted => self.restarted(self.before),
             Event::StateDoubted { why } => {
@@ -222,7 +224,8 @@ impl Turn {
                 self.state.previous.edit().insert(region.clone(), origin.site.clone());
             }
         }
-        self.state.pending.retain(|_, pending| pending.effect != Effect::Judge { id });
+        let of_it = [Effect::Judge { id }, Effect::Sample { id }];
+        self.state.pending.retain(|_, pending| !of_it.contains(&pending.effect));
         let base = last.base.clone();
         self.issue(Effect::Ended(Frozen::new(Ended { id, outcome, at: self.now, last })));
         self.rerouted = true;

@@ -45,8 +45,12 @@ impl Turn {
             // Somebody says that it was waited for long enough.
             (Phase::Draining { until, basis }, Why::DrainOverdue) => {
                 (*until, *basis) = (now, "an operator resumed it before old answers had run out".into());
+                moving.watched.edit().waived = true;
             }
             _ => {}
+        }
+        if hold.why == Why::DrainOverdue {
+            self.forget(&Effect::Sample { id });
         }
         if matches!(hold.why, Why::Failing { .. }) {
             self.publish_now();

@@ -83,8 +83,11 @@ impl Turn {
     }
 
     fn drain(&mut self, id: MoveId) {
-        let Some(moving) = self.state.moves.get(&id) else { return };
-        let held = self.state.old_ttl_until(moving.base.keys(), self.now);
+        let Some(moving) = self.state.moves.get_mut(&id) else { return };
+        // What was found out on the way there does not count on the way back.
+        moving.watched = Frozen::new(Default::default());
+        let base = moving.base.clone();
+        let held = self.state.old_ttl_until(base.keys(), self.now);
         self.enter(id, Phase::Draining { until: held.unwrap_or(self.now), basis: by_the_journal() });
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::play::{Play, REGIONS, SITES, ann, bob, seconds};
+use super::play::{Play, REGIONS, SITES, ann, bob, given, seconds};
 use crate::failover::effect::{Effect, EffectId};
 use crate::failover::event::{Event, Judgement, Target};
 use crate::failover::health::Health;
@@ -13,9 +13,11 @@ use crate::failover::names::Frozen;
 use crate::failover::plan::{Kind, Plan};
 use crate::failover::policy::Approval;
 use crate::failover::refusal::Refusal;
+use crate::failover::sample::{Longer, Sample};
 use crate::failover::state::State;
 use crate::failover::step::step;
 use crate::failover::view::View;
+use crate::observation::sight::Sight;
 use crate::time::Timestamp;
 
 /// Something that happens.
@@ -118,6 +120,13 @@ fn outcome(id: EffectId, effect: &Effect, which: usize) -> Event {
         (Effect::Publish, _) => Event::Published { effect: id },
         (Effect::Confirm, 1) => Event::ConfirmFailed { effect: id, why: "behind".into() },
         (Effect::Confirm, _) => Event::Confirmed { effect: id },
+        (Effect::Sample { .. }, 1) => {
+            Event::DrainSampled { effect: id, sample: Sample::of([given("odd", Sight::Stale)]) }
+        }
+        (Effect::Sample { .. }, 2) => {
+            Event::DrainSampled { effect: id, sample: Sample::of([given("odd", Sight::New)]) }
+        }
+        (Effect::Sample { .. }, _) => Event::DrainSampled { effect: id, sample: Sample::default() },
         (Effect::Alert(_) | Effect::Ended(_), _) => Event::Told { effect: id },
     }
 }
@@ -152,8 +161,9 @@ fn event_of(play: &mut Play, act: &Act) -> Option<Event> {
             outcome(*id, &pending.effect, *what)
         }
         Act::Late { effect, outcome: what } => {
-            let kinds = [Effect::Judge { id: MoveId(1) }, Effect::Publish, Effect::Confirm];
-            outcome(EffectId(*effect), &kinds[*effect as usize % 3], *what)
+            let kinds =
+                [Effect::Judge { id: MoveId(1) }, Effect::Publish, Effect::Confirm, Effect::Sample { id: MoveId(1) }];
+            outcome(EffectId(*effect), &kinds[*effect as usize % 4], *what)
         }
         Act::Due => {
             play.now = play.now.max(play.state.deadline()?);
@@ -170,7 +180,10 @@ fn event_of(play: &mut Play, act: &Act) -> Option<Event> {
             regions: REGIONS.iter().map(|region| ((*region).into(), "a".into())).collect(),
         },
         Act::Bound { id, seconds: wait } => {
-            Event::DrainBound { id: MoveId(*id), until: play.state.last.after(seconds(*wait)), basis: reason() }
+            let until = play.state.last.after(seconds(*wait));
+            // Some keep answers for longer.
+            let longer = Longer { resolver: "odd".into(), until: until.after(seconds(*wait % 100)) };
+            Event::DrainBound { id: MoveId(*id), until, basis: reason(), longer: vec![longer] }
         }
         Act::Edited { id } => Event::ContentChanged { moves: [MoveId(*id)].into() },
         Act::Doubt { accepted: false } => Event::StateDoubted { why: reason() },

@@ -4,5 +4,6 @@ mod bounds;
 mod diagram;
 mod faults;
 mod play;
+mod sampled;
 mod scenarios;
 mod table;

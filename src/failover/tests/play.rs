@@ -13,11 +13,13 @@ use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::plan::{Kind, Plan};
 use crate::failover::policy::Policy;
 use crate::failover::refusal::Refusal;
+use crate::failover::sample::{Evidence, Sample};
 use crate::failover::state::State;
 use crate::failover::step::step;
 use crate::failover::steps::Steps;
 use crate::failover::view::View;
 use crate::name::Name;
+use crate::observation::sight::Sight;
 use crate::share::Share;
 use crate::time::{Timestamp, Ttl};
 
@@ -67,6 +69,8 @@ pub struct Play {
     pub published: Vec<View>,
     /// What was issued by the last event.
     pub issued: Vec<Issued>,
+    /// What resolvers give when they are asked, again and again; nobody is asked where there is nothing.
+    pub given: Vec<Evidence>,
 }
 
 impl Play {
@@ -86,7 +90,7 @@ impl Play {
         let zone = Name::absolute("wiki.example").unwrap();
         let state = State::new(zone, Frozen::new(policy.clone()), SITES.iter().map(|site| (*site).into()), base, now);
         let (alerts, published, issued, ended) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        Play { state, now, policy, alerts, ended, published, issued }
+        Play { state, now, policy, alerts, ended, published, issued, given: Vec::new() }
     }
 
     pub fn plan(&self, kind: Kind, to: &str, regions: &[&str]) -> Plan {
@@ -107,6 +111,7 @@ impl Play {
             reason: "a test".into(),
             overrides: Vec::new(),
             at: self.now,
+            forecast: None,
         }
     }
 
@@ -163,6 +168,14 @@ impl Play {
         self.event(&Event::Confirmed { effect }).unwrap();
     }
 
+    /// Resolvers were asked.
+    pub fn sampled(&mut self) {
+        let effect = self.pending(|effect| matches!(effect, Effect::Sample { .. })).expect("resolvers to ask");
+        let now = self.now;
+        let given = self.given.iter().map(|evidence| Evidence { at: now, ..evidence.clone() });
+        self.event(&Event::DrainSampled { effect, sample: Sample::of(given) }).unwrap();
+    }
+
     /// Answers all that is to be done, until nothing is.
     pub fn settle(&mut self) {
         while let Some((id, pending)) = self.state.pending.clone().into_iter().next() {
@@ -170,6 +183,7 @@ impl Play {
                 Effect::Judge { .. } => self.judge(),
                 Effect::Publish => self.publish(),
                 Effect::Confirm => self.confirm(),
+                Effect::Sample { .. } => self.sampled(),
                 Effect::Alert(_) | Effect::Ended(_) => self.event(&Event::Told { effect: id }).unwrap(),
             }
         }
@@ -262,4 +276,10 @@ impl Play {
 
 fn outcome_of(ended: &Ended) -> Outcome {
     ended.outcome.clone()
+}
+
+/// What a resolver gives, as it is seen.
+pub fn given(resolver: &str, sight: Sight) -> Evidence {
+    let (question, said, ttl) = ("www.wiki.example. A".into(), "192.0.2.1".into(), Ttl::new(20));
+    Evidence { resolver: resolver.into(), question, sight, said, ttl, at: Timestamp(0) }
 }

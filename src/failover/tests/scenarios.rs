@@ -452,7 +452,7 @@ fn what_cannot_be_drained_is_looked_into() {
     let id = play.begin(Kind::Failover, "b", &["europe"]);
     play.until(id, PhaseKind::Draining);
     let until = play.now.after(seconds(100_000));
-    play.event(&Event::DrainBound { id, until, basis: "a resolver holds on".into() }).unwrap();
+    play.event(&Event::DrainBound { id, until, basis: "a resolver holds on".into(), longer: Vec::new() }).unwrap();
     play.pass(seconds(7200));
     assert_eq!(play.held(id), Some(&Why::DrainOverdue));
     play.resume(id).unwrap();

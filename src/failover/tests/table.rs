@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-use super::play::{Play, ann, bob, policy, seconds};
+use super::play::{Play, ann, bob, given, policy, seconds};
 use crate::failover::effect::Effect;
 use crate::failover::event::{Event, Judgement, Target};
 use crate::failover::health::Health;
@@ -14,6 +14,8 @@ use crate::failover::moves::{Direction, MoveId, Outcome, PhaseKind};
 use crate::failover::names::Frozen;
 use crate::failover::plan::Kind;
 use crate::failover::policy::Approval;
+use crate::failover::sample::Sample;
+use crate::observation::sight::Sight;
 
 const PATH: &str = "src/failover/tests/table.txt";
 pub const ID: MoveId = MoveId(1);
@@ -88,9 +90,19 @@ pub fn phases() -> Vec<(&'static str, Play)> {
     assert_eq!(back.at(ID).direction, Direction::Back);
     phases.push(("shifting back", back.clone()));
     back.until(ID, PhaseKind::Draining);
-    phases.push(("draining back", back));
+    phases.push(("draining back", back.clone()));
+    let mut asked = back;
+    asked.now = asked.state.deadline().unwrap();
+    asked.event(&Event::Tick).unwrap();
+    phases.push(("draining back, resolvers asked", asked));
     play.until(ID, PhaseKind::Draining);
     phases.push(("draining", play.clone()));
+    let mut asked = play.clone();
+    asked.now = asked.state.deadline().unwrap();
+    asked.event(&Event::Tick).unwrap();
+    phases.push(("draining, resolvers asked", asked.clone()));
+    asked.hold(ID).unwrap();
+    phases.push(("draining, on hold, resolvers asked", asked));
     play.until(ID, PhaseKind::Baking);
     phases.push(("baking", play.clone()));
     play.health("b", Health::Down);
@@ -119,6 +131,7 @@ fn kind(event: &Event) -> &'static str {
         Event::EffectFailed { .. } => "effect failed",
         Event::Configured { .. } => "configured",
         Event::DrainBound { .. } => "drain bound",
+        Event::DrainSampled { .. } => "drain sampled",
         Event::ContentChanged { .. } => "content changed",
         Event::Restarted => "restarted",
         Event::StateDoubted { .. } => "state doubted",
@@ -127,7 +140,7 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-const KINDS: usize = 22;
+const KINDS: usize = 23;
 
 /// Every event, with what is particular to it, and whether it comes at the next deadline.
 pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
@@ -137,6 +150,8 @@ pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
     let (publish, confirm) =
         (effect(&|effect| *effect == Effect::Publish), effect(&|effect| *effect == Effect::Confirm));
     let told = effect(&|effect| matches!(effect, Effect::Alert(_)));
+    let sample = effect(&|effect| matches!(effect, Effect::Sample { .. }));
+    let sampled = |sight| Event::DrainSampled { effect: sample, sample: Sample::of([given("campus", sight)]) };
     let target = || Target::Id(ID);
     let reason = || "a test".to_owned();
     let begin = |kind, to: &str| {
@@ -187,7 +202,20 @@ pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
         ("of a publication", Event::EffectFailed { effect: publish, why: reason() }, false),
         ("the same", configured(&["a", "b", "c"]), false),
         ("without the target", configured(&["a", "c"]), false),
-        ("", Event::DrainBound { id: ID, until: play.now.after(seconds(1)), basis: "measured".into() }, false),
+        (
+            "",
+            Event::DrainBound {
+                id: ID,
+                until: play.now.after(seconds(1)),
+                basis: "measured".into(),
+                longer: Vec::new(),
+            },
+            false,
+        ),
+        ("nobody asked", Event::DrainSampled { effect: sample, sample: Sample::default() }, false),
+        ("new answers", sampled(Sight::New), false),
+        ("an old answer", sampled(Sight::Old), false),
+        ("silence", sampled(Sight::Unknown), false),
         ("", Event::ContentChanged { moves: BTreeSet::from([ID]) }, false),
         ("", Event::Restarted, false),
         ("", Event::StateDoubted { why: reason() }, false),
@@ -264,6 +292,7 @@ fn name_of_effect(effect: &Effect) -> &'static str {
         Effect::Publish => "publish",
         Effect::Confirm => "confirm",
         Effect::Alert(_) => "alert",
+        Effect::Sample { .. } => "sample",
         Effect::Ended(_) => "tell the end",
     }
 }

@@ -88,7 +88,7 @@ fn content(origin: &Name, texts: [&str; 2], key: [u8; 16]) -> Result<Content, St
         let (zone, snapshot) = (Arc::new(zone), Arc::new(snapshot));
         sites.push(SiteContent { name: name.into(), zone, snapshot, signatures: None });
     }
-    Ok(Content { origin: origin.clone(), sites, policy: Policy::default(), epoch: 1 })
+    Ok(Content { origin: origin.clone(), sites, policy: Policy::default(), epoch: 1, overlays: Default::default() })
 }
 
 /// Nothing is included.

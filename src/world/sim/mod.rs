@@ -11,6 +11,7 @@ pub mod message;
 mod orders;
 pub mod population;
 pub mod resolver;
+pub mod site;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::failover::event::{Event, Judgement};
 use crate::failover::moves::MoveId;
 use crate::failover::names::{Frozen, SiteName};
 use crate::failover::policy::Policy;
+use crate::failover::sample::Sample;
 use crate::failover::state::State;
 use crate::failover::view::View;
 use crate::gate::{Finding, id};
@@ -306,6 +308,8 @@ impl World for Simulated {
             },
             // There is no socket that could be behind.
             Effect::Confirm => Event::Confirmed { effect }.into(),
+            // There is nobody who would ask resolvers: moves go by the bound.
+            Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
             Effect::Alert(alert) => {
                 self.alerts.push((**alert).clone());
                 Event::Told { effect }.into()

@@ -96,6 +96,7 @@ impl Simulated {
             reason: reason.clone(),
             overrides: Vec::new(),
             at: self.now(),
+            forecast: None,
         };
         Ok(Some(Draft { plan, policy: Policy { steps, ..policy.clone() }, findings }))
     }

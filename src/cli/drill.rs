@@ -1,0 +1,177 @@
+//! `drill`: begins one and follows it, follows or ends one that is under way, and lists those there were.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::daemon::{at_once, runtime, state_dir};
+use super::follow::line;
+use super::render::{drill as render, run};
+use super::{Exit, show, show_failure};
+use crate::config::{Source, dotless};
+use crate::control::api::drill::{
+    DrillAbort, DrillReport, DrillRequest, DrillRunReport, DrillRunRequest, DrillsReport, DrillsRequest,
+};
+use crate::control::api::{Failure, Request, Response};
+use crate::control::client;
+
+/// How often the daemon is asked.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What is to be done about drills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Drilling {
+    /// Begin one; the flag: whether to follow it.
+    Begin(DrillRequest, bool),
+    /// Follow the one of this zone that is under way.
+    Attach(String),
+    /// End it.
+    Abort(DrillAbort),
+    /// List those there were.
+    List(DrillsRequest),
+}
+
+/// Carries it out.
+pub(super) fn run(source: &Source, drilling: Drilling, json: bool) -> Exit {
+    match drilling {
+        Drilling::Begin(request, followed) => match begin(source, &request, followed, json) {
+            Ok(exit) => exit,
+            Err(failure) => show_failure(json, &failure),
+        },
+        Drilling::Attach(zone) => follow(source, DrillRunRequest { zone, drill: None, after: 0 }, json),
+        Drilling::Abort(request) => show(json, super::daemon::steer(source, &Request::AbortDrill(request))),
+        Drilling::List(request) => show(json, list(source, request)),
+    }
+}
+
+fn begin(source: &Source, request: &DrillRequest, followed: bool, json: bool) -> Result<Exit, Failure> {
+    let begun = at_once(source, &Request::Drill(request.clone()), |response| match response {
+        Response::Drill(begun) => Some(begun),
+        _ => None,
+    })?;
+    let text = if json { line(&begun) } else { render::begun(&begun) };
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    if !followed {
+        return Ok(Exit::Done);
+    }
+    let request = DrillRunRequest { zone: request.zone.clone(), drill: Some(begun.drill), after: begun.after };
+    Ok(follow(source, request, json))
+}
+
+fn list(source: &Source, request: DrillsRequest) -> Result<DrillsReport, Failure> {
+    at_once(source, &Request::Drills(request), |response| match response {
+        Response::Drills(report) => Some(report),
+        _ => None,
+    })
+}
+
+/// Shows a drill until it ends.
+fn follow(source: &Source, request: DrillRunRequest, json: bool) -> Exit {
+    let outcome = state_dir(source).and_then(|dir| {
+        runtime()?.block_on(Follower { dir: &dir, request, json, shown: false, told: false }.show_all())
+    });
+    outcome.unwrap_or_else(|failure| {
+        if !json {
+            return show_failure(json, &failure);
+        }
+        // What was said before stands on lines, and so does this.
+        let _ = std::io::stdout().lock().write_all(line(&serde_json::json!({ "failure": failure })).as_bytes());
+        Exit::Error
+    })
+}
+
+struct Follower<'d> {
+    dir: &'d Path,
+    request: DrillRunRequest,
+    json: bool,
+    /// Whether the last line is one that the next one is written over.
+    shown: bool,
+    /// Whether anything was told of it: one that is over and was never followed is none to follow.
+    told: bool,
+}
+
+impl Follower<'_> {
+    async fn show_all(mut self) -> Result<Exit, Failure> {
+        // From here on, and not only once it is waited for, an interrupt is told what it leaves behind.
+        let mut stop = signal(SignalKind::interrupt()).map_err(|error| {
+            let what = format!("the system gives no resources to follow the drill with: {error}");
+            Failure::new(what, "the drill goes on", "understudy drill ZONE --attach")
+        })?;
+        let attached = self.request.drill.is_none();
+        loop {
+            let report = self.ask().await?;
+            if attached && !self.told && report.drill.end.is_some() {
+                let what = format!("no drill of {} is under way", dotless(report.zone.as_ref()));
+                return Err(Failure::new(what, "", "`understudy drill --list` shows those there were"));
+            }
+            self.told = true;
+            self.request.drill = Some(report.drill.drill);
+            self.show(&report);
+            self.request.after = report.looked_at;
+            if report.more {
+                continue;
+            }
+            if report.drill.end.is_some() {
+                return Ok(self.end(report));
+            }
+            tokio::select! {
+                _ = stop.recv() => {
+                    self.end_line();
+                    let zone = dotless(report.zone.as_ref());
+                    let next = format!(
+                        "`understudy drill {zone} --attach` shows it, `understudy drill {zone} --abort` ends it"
+                    );
+                    let _ = writeln!(std::io::stderr(), "understudy: the drill goes on; {next}");
+                    return Ok(Exit::Interrupted);
+                }
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    async fn ask(&self) -> Result<DrillRunReport, Failure> {
+        let told = client::call(self.dir, &Request::DrillRun(self.request.clone())).await;
+        match told.map_err(|failure| if self.told { gone(failure) } else { failure })? {
+            Response::DrillRun(report) => Ok(*report),
+            _ => Err(Failure::new("the daemon answered something else than was asked", "the drill goes on", "")),
+        }
+    }
+
+    fn show(&mut self, report: &DrillRunReport) {
+        for event in &report.events {
+            let text = if self.json { line(event) } else { run::event(event) };
+            self.end_line();
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        }
+        if let Some(now) = report.now.first().filter(|_| !self.json && std::io::stdout().is_terminal()) {
+            let mut out = std::io::stdout().lock();
+            let _ = write!(out, "\r\x1b[Kdrill: {}", run::progress(now)).and_then(|()| out.flush());
+            self.shown = true;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stdout().lock(), "\r\x1b[K");
+        }
+    }
+
+    fn end(&mut self, report: DrillRunReport) -> Exit {
+        self.end_line();
+        let report = DrillReport { zone: report.zone, drill: report.drill };
+        let text = if self.json { line(&report) } else { render::ended(&report) };
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        render::exit(&report.drill)
+    }
+}
+
+/// The daemon has ended, and with it the drill.
+fn gone(failure: Failure) -> Failure {
+    Failure {
+        meaning: "a drill ends with the daemon; users were never sent to it".into(),
+        try_next: "understudy drill --list, once the daemon runs".into(),
+        ..failure
+    }
+}

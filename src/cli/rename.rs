@@ -1,0 +1,83 @@
+//! `rename`: begun, and followed until what refers to the lever leads to the fresh name.
+
+use std::time::Duration;
+
+use super::daemon::at_once;
+use super::render::Report as _;
+use super::{Exit, ended, follow, print, render, show, show_failure};
+use crate::config::{Source, dotless};
+use crate::control::api::rename::{
+    RenameOutcome, RenameReport, RenameRequest, RenameStatus, RenamesReport, RenamesRequest,
+};
+use crate::control::api::{Failure, Request, Response};
+
+/// How often the daemon is asked.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Has the daemon begin, and follows it.
+pub(super) fn run(source: &Source, request: RenameRequest, json: bool) -> Exit {
+    let report = at_once(source, &Request::Rename(request), |response| match response {
+        Response::Rename(report) => Some(*report),
+        _ => None,
+    });
+    let report = match report {
+        Ok(report) if matches!(report.outcome, RenameOutcome::Begun { .. }) => report,
+        other => return show(json, other),
+    };
+    let text = if json { follow::line(&report) } else { report.text() };
+    if let Err(error) = print(text.as_bytes()) {
+        return ended(Exit::Error, Err(error));
+    }
+    match follow_to_the_end(source, &report, json) {
+        Ok(exit) => exit,
+        Err(failure) => show_failure(json, &failure),
+    }
+}
+
+/// Shows what is known of a zone's levers.
+pub(super) fn list(source: &Source, request: RenamesRequest, json: bool) -> Exit {
+    let (print_only, report) = (request.print, renames(source, request));
+    match report {
+        Ok(RenamesReport { lines: Some(lines), .. }) if print_only && !json => {
+            ended(Exit::Done, print(lines.as_bytes()))
+        }
+        report => show(json, report),
+    }
+}
+
+fn renames(source: &Source, request: RenamesRequest) -> Result<RenamesReport, Failure> {
+    at_once(source, &Request::Renames(request), |response| match response {
+        Response::Renames(report) => Some(*report),
+        _ => None,
+    })
+}
+
+fn follow_to_the_end(source: &Source, begun: &RenameReport, json: bool) -> Result<Exit, Failure> {
+    let zone = dotless(begun.zone.as_ref());
+    let mut shown: Option<RenameStatus> = None;
+    loop {
+        let request = RenamesRequest { zone: zone.clone(), fronts: false, print: false };
+        let report = renames(source, request).map_err(|failure| Failure {
+            meaning: "what is published stays; the rename goes on when the daemon runs".into(),
+            try_next: format!("understudy rename {zone}"),
+            ..failure
+        })?;
+        let Some(now) = report.renames.into_iter().find(|rename| rename.fresh == begun.fresh) else {
+            let what = format!("the rename of {} to {} was taken back or ended meanwhile", begun.lever, begun.fresh);
+            return Err(Failure::new(what, "", format!("understudy history {zone}")));
+        };
+        if shown.as_ref() != Some(&now) {
+            let text = if json { follow::line(&now) } else { render::rename::progress(&now) };
+            if let Err(error) = print(text.as_bytes()) {
+                return Ok(ended(Exit::Error, Err(error)));
+            }
+        }
+        match now.stage.as_str() {
+            "confirmed" if now.spare => return Ok(Exit::Done),
+            "referenced" => return Ok(Exit::Done),
+            "returned" | "retired" => return Ok(Exit::Reversed),
+            _ => shown = Some(now),
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

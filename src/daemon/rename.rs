@@ -1,0 +1,218 @@
+//! Between what operators ask of renames and what the driver does.
+
+use std::collections::BTreeSet;
+
+use super::{Daemon, failed, moves, translate};
+use crate::config::dotless;
+use crate::control::api::rename::{
+    GainReport, GainRow, LeverCount, Proposal, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest,
+    RenameStatus, RenamesReport, RenamesRequest,
+};
+use crate::control::api::{Failure, RecordDiff};
+use crate::driver::rename::gains::{Gains, Resolver};
+use crate::driver::rename::{Deed, Impossible, Order, Outcome};
+use crate::driver::stretch::MeasuredResolver;
+use crate::gain::Gain;
+use crate::name::Name;
+use crate::rename::fold::print;
+use crate::store::journal::Actor;
+
+/// Zones with more RRsets, all together, are not looked through for a status.
+pub(super) const LOOKED_THROUGH: usize = 200_000;
+/// Of more levers it is not found out what a rename of them gains.
+const MOST_PROPOSED: usize = 8;
+
+impl Daemon {
+    pub(super) fn rename(&mut self, request: &RenameRequest, actor: &Actor) -> Result<RenameReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let order = Order {
+            name: name_in(&request.name, &origin)?,
+            deed: match request.action {
+                RenameAction::Begin => Deed::Begin,
+                RenameAction::Spare => Deed::Spare,
+                RenameAction::Undo => Deed::Undo,
+                RenameAction::Retire => Deed::Retire,
+            },
+            dry_run: request.dry_run,
+            plan: request.plan.clone(),
+            reason: moves::given(request.reason.as_deref()),
+            overrides: request.overrides.clone(),
+        };
+        let renamed =
+            self.driver.rename(&origin, &order, actor).map_err(failed)?.map_err(|why| impossible(&why, &origin))?;
+        let diff = renamed.changes.into_iter().map(|change| RecordDiff {
+            name: change.owner,
+            rtype: change.rtype,
+            before: change.before,
+            after: change.after,
+        });
+        let gains = match request.action {
+            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references, None),
+            _ => Vec::new(),
+        };
+        let mut references: Vec<Reference> = Vec::new();
+        for found in renamed.references {
+            let reference = Reference { name: found.owner, rtype: found.rtype };
+            if !references.contains(&reference) {
+                references.push(reference);
+            }
+        }
+        Ok(RenameReport {
+            zone: origin,
+            action: request.action,
+            lever: renamed.lever,
+            fresh: renamed.fresh,
+            dry_run: request.dry_run,
+            plan: renamed.plan,
+            references,
+            reference_ttl: renamed.reference_ttl,
+            findings: renamed.findings.iter().map(|found| translate::finding(found, &order.overrides)).collect(),
+            diff: diff.collect(),
+            gains,
+            warnings: renamed.warnings,
+            outcome: match renamed.outcome {
+                Outcome::WouldChange => RenameOutcome::WouldChange,
+                Outcome::Blocked => RenameOutcome::Blocked,
+                Outcome::Begun { generation, serial } => RenameOutcome::Begun { generation, serial: serial.0 },
+                Outcome::Done { generation, serial } => RenameOutcome::Done { generation, serial: serial.0 },
+            },
+        })
+    }
+
+    /// What a rename of a lever would gain now, or once everybody is answered from a site.
+    fn gains(
+        &self,
+        origin: &Name,
+        lever: &Name,
+        references: &[crate::rename::refer::Reference],
+        site: Option<&str>,
+    ) -> Vec<GainReport> {
+        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
+        let only = site.and_then(|site| zone.content.site_named(site)).map(|site| vec![site]);
+        let answered = only.unwrap_or_else(|| zone.sites_in_use().to_vec());
+        let gains = self.driver.gains(&zone.content, lever, references, &self.known_resolvers(), &answered);
+        gains.iter().map(gain_report).collect()
+    }
+
+    /// Renames that would lead users round what caches hold of a zone that is moved, or once everybody is answered from a site;
+    /// the one that gains most first.
+    pub(super) fn proposals(&self, origin: &Name, site: Option<&str>) -> Vec<Proposal> {
+        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
+        let content = &zone.content;
+        let of_zone = |lever: &Name| lever.as_ref().is_at_or_below(origin.as_ref());
+        let fronts = self.driver.fronts(content);
+        let levers: BTreeSet<Name> =
+            fronts.into_iter().flat_map(|front| front.levers).map(|(_, lever)| lever).filter(of_zone).collect();
+        let mut found: Vec<Proposal> = levers
+            .into_iter()
+            .take(MOST_PROPOSED)
+            .filter_map(|lever| {
+                let references = self.driver.leading_to(content, &lever);
+                let gains = self.gains(origin, &lever, &references, site);
+                // What is stuck by a move is old data, mostly; what gains least is promised.
+                let gain = gains
+                    .into_iter()
+                    .filter(|gain| gain.certain > 0.0)
+                    .min_by(|a, b| weight(a).total_cmp(&weight(b)))?;
+                let command = format!("understudy rename {} {}", dotless(origin.as_ref()), dotless(lever.as_ref()));
+                Some(Proposal { lever, gain, command })
+            })
+            .collect();
+        found.sort_by(|a, b| weight(&b.gain).total_cmp(&weight(&a.gain)));
+        found
+    }
+
+    /// The resolvers of which it is known what they do, and from where they ask.
+    fn known_resolvers(&self) -> Vec<Resolver> {
+        let measured = self.driver.measured_resolvers(crate::driver::now()).into_iter();
+        let known = |MeasuredResolver { name, sources, profile }| Resolver { name, networks: sources, profile };
+        measured.map(known).collect()
+    }
+
+    pub(super) fn renames(&self, request: &RenamesRequest) -> Result<RenamesReport, Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let zone = self.driver.serving().zone(origin.as_ref());
+        let content = zone.map(|zone| &*zone.content);
+        let fronts = content.filter(|_| request.fronts).map(|content| self.driver.fronts(content)).unwrap_or_default();
+        let lines = content.filter(|_| request.print).map(|content| {
+            let sites: Vec<_> = content.sites.iter().map(|site| (site.name.as_str(), &*site.zone)).collect();
+            print(content.origin.as_ref(), &sites, &content.overlays)
+        });
+        let fronts = fronts.into_iter().map(Into::into).collect();
+        Ok(RenamesReport { renames: self.renames_of(&origin), zone: origin, fronts, lines })
+    }
+
+    /// The renames that lie over a zone's files.
+    pub(super) fn renames_of(&self, origin: &Name) -> Vec<RenameStatus> {
+        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
+        let next = crate::driver::rename::next(&zone.content.overlays).map(|rename| &rename.fresh);
+        let status = |rename: &crate::rename::Rename| RenameStatus {
+            lever: rename.lever.clone(),
+            fresh: rename.fresh.clone(),
+            stage: rename.stage.to_string(),
+            spare: rename.spare,
+            waits_for: match next == Some(&rename.fresh) {
+                true => self.driver.rename_waits_for(origin).to_vec(),
+                false => Vec::new(),
+            },
+        };
+        zone.content.overlays.renames.iter().map(status).collect()
+    }
+
+    /// How many front names of a zone have levers; none if the zone is too large to be looked through for a status.
+    pub(super) fn levers_of(&self, origin: &Name, room: &mut usize) -> Option<LeverCount> {
+        let content = &self.driver.serving().zone(origin.as_ref())?.content;
+        let size = content.sites.iter().map(|site| site.zone.len()).sum();
+        *room = room.checked_sub(size)?;
+        let fronts = self.driver.fronts(content);
+        let with_lever = fronts.iter().filter(|front| front.has_lever()).count();
+        Some(LeverCount { fronts: fronts.len(), with_lever })
+    }
+}
+
+/// How much a gain counts.
+fn weight(gain: &GainReport) -> f64 {
+    gain.certain * gain.sooner_seconds
+}
+
+fn gain_report(gains: &Gains) -> GainReport {
+    let all: f64 = gains.by.iter().map(|(_, weight, _)| weight).sum();
+    let row = |(resolver, weight, gain): &(String, f64, Gain)| GainRow {
+        resolver: resolver.clone(),
+        share: if all > 0.0 { weight / all } else { 0.0 },
+        least_seconds: gain.sooner.least.as_secs_f64(),
+        most_seconds: gain.sooner.most.map(|most| most.as_secs_f64()),
+        why_not: gain.why_not.map(|why| why.to_string()),
+    };
+    GainReport {
+        stuck: gains.kind,
+        certain: gains.overall.certain,
+        possible: gains.overall.possible,
+        sooner_seconds: gains.overall.sooner,
+        by: gains.by.iter().map(row).collect(),
+    }
+}
+
+/// A name as it is typed: with the zone's name behind it, or relative to it.
+pub(super) fn name_in(given: &str, origin: &Name) -> Result<Name, Failure> {
+    let absolute = Name::absolute(given).ok().filter(|name| name.as_ref().is_at_or_below(origin.as_ref()));
+    let relative = || Name::from_presentation(given.as_bytes(), Some(origin.as_ref()));
+    absolute.map_or_else(relative, Ok).map_err(|error| {
+        Failure::new(format!("`{given}` is not a domain name: {error}"), "nothing was changed", "a name such as `www`")
+    })
+}
+
+fn impossible(why: &Impossible, origin: &Name) -> Failure {
+    if let Impossible::Idle(word) = why {
+        return translate::idle(word);
+    }
+    let zone = dotless(origin.as_ref());
+    let next = match why {
+        Impossible::NoLever { .. } => format!("`understudy rename {zone}` lists all fronts and their levers"),
+        Impossible::Several { .. } => format!("understudy rename {zone} with one of them"),
+        Impossible::Moving(_) => format!("understudy follow {zone}"),
+        Impossible::TooMany(_) => format!("understudy rename {zone} --print"),
+        _ => format!("understudy rename {zone}"),
+    };
+    Failure::new(why.to_string(), "nothing was changed", next)
+}
