@@ -13,6 +13,11 @@ const ATTEMPTS: usize = 4;
 
 /// The answers to `queries`, in their order; an empty one where there was none. The ids of the queries are replaced.
 pub fn ask(server: SocketAddr, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    ask_while_there(server, queries).unwrap_or_else(|gone| panic!("{gone}"))
+}
+
+/// The same of a server that may end by itself, as peers do now and then: why there are no answers then.
+pub fn ask_while_there(server: SocketAddr, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(server).unwrap();
     let mut answers = vec![Vec::new(); queries.len()];
@@ -39,7 +44,7 @@ pub fn ask(server: SocketAddr, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
                 }
             }
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                panic!("{server}: {error}: the server is gone");
+                return Err(format!("{server}: {error}: the server is gone"));
             }
             _ => {
                 waiting.retain(|_, (index, asked, attempts)| {
@@ -52,5 +57,5 @@ pub fn ask(server: SocketAddr, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
             }
         }
     }
-    answers
+    Ok(answers)
 }
