@@ -231,7 +231,7 @@ impl Driver {
         if !servers.elsewhere.is_empty() || is_signed {
             return Others::Unknown;
         }
-        let others: Vec<_> = servers.addresses.into_iter().filter(|address| !self.own.contains(address)).collect();
+        let others: Vec<_> = servers.others(&self.own).collect();
         if others.is_empty() {
             return Others::None;
         }

@@ -212,10 +212,10 @@ impl Driver {
             bound: Some(bound),
         };
         let forecast = forecast(&outlook);
-        let others = self.setup.zone(origin).is_none_or(|spec| {
-            let servers = NameServers::of(spec, &zone.content.sites[0]);
-            !servers.elsewhere.is_empty() || servers.addresses.iter().any(|address| !self.own.contains(address))
-        });
+        let others = self
+            .setup
+            .zone(origin)
+            .is_none_or(|spec| !NameServers::of(spec, &zone.content.sites[0]).are_all_ours(&self.own));
         Some(Drain { at, moves, steps, forecast, bound, basis, others, holders })
     }
 }

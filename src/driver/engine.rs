@@ -164,10 +164,7 @@ impl Driver {
     }
 
     fn prepare_publication(&mut self, origin: &Name, state: &State, effect: EffectId) -> Outcome {
-        match self.prepare(origin, state) {
-            Ok(publication) => Outcome { event: Event::Published { effect }, publication },
-            Err(findings) => Event::PublishRefused { effect, findings }.into(),
-        }
+        Outcome::of_publication(effect, self.prepare(origin, state))
     }
 
     fn tell(&mut self, origin: &Name, alert: &Alert) {

@@ -37,6 +37,16 @@ pub(super) struct NameServers {
 }
 
 impl NameServers {
+    /// Where those are asked that do not answer from here.
+    pub(super) fn others<'a>(&'a self, own: &'a [SocketAddr]) -> impl Iterator<Item = SocketAddr> + 'a {
+        self.addresses.iter().copied().filter(|address| !own.contains(address))
+    }
+
+    /// Whether all of them are known to answer from here.
+    pub(super) fn are_all_ours(&self, own: &[SocketAddr]) -> bool {
+        self.elsewhere.is_empty() && self.others(own).next().is_none()
+    }
+
     /// As the configuration has them, or else as the zone has.
     pub(super) fn of(spec: &ZoneSpec, site: &SiteContent) -> NameServers {
         if let Some(addresses) = &spec.name_servers {

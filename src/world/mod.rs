@@ -13,7 +13,7 @@ pub mod turns;
 
 use crate::door::Verified;
 use crate::failover::actor::Actor;
-use crate::failover::effect::Issued;
+use crate::failover::effect::{EffectId, Issued};
 use crate::failover::event::Event;
 use crate::failover::state::State;
 use crate::store::journal::Publication;
@@ -46,6 +46,16 @@ pub struct Outcome {
     pub event: Event,
     /// What is to get in front of clients as soon as that is written.
     pub publication: Option<Prepared>,
+}
+
+impl Outcome {
+    /// What came of preparing a publication: what is to be published, if anything, or what gates have against it.
+    pub fn of_publication(effect: EffectId, prepared: Result<Option<Prepared>, Vec<String>>) -> Outcome {
+        match prepared {
+            Ok(publication) => Outcome { event: Event::Published { effect }, publication },
+            Err(findings) => Event::PublishRefused { effect, findings }.into(),
+        }
+    }
 }
 
 impl From<Event> for Outcome {

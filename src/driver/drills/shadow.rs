@@ -151,10 +151,7 @@ impl World for Shadow {
         let effect = issued.id;
         Some(match &issued.effect {
             Effect::Judge { id } => Event::Judged { effect, verdict: self.judge(state, *id) }.into(),
-            Effect::Publish => match self.prepare(state) {
-                Ok(publication) => Outcome { event: Event::Published { effect }, publication },
-                Err(findings) => Event::PublishRefused { effect, findings }.into(),
-            },
+            Effect::Publish => Outcome::of_publication(effect, self.prepare(state)),
             Effect::Confirm => match self.confirm() {
                 Ok(()) => Event::Confirmed { effect }.into(),
                 Err(why) => Event::ConfirmFailed { effect, why }.into(),

@@ -259,8 +259,7 @@ impl Driver {
             Some(Err(TryRecvError::Disconnected)) | None => {}
         }
         let Some(spec) = self.setup.zone(origin) else { return Seen::No(vec!["the zone is not configured".into()]) };
-        let servers = NameServers::of(spec, &content.sites[0]).addresses;
-        let others: Vec<SocketAddr> = servers.into_iter().filter(|address| !self.own.contains(address)).collect();
+        let others: Vec<SocketAddr> = NameServers::of(spec, &content.sites[0]).others(&self.own).collect();
         let (sender, receiver) = mpsc::channel();
         let (name, serial) = (origin.clone(), self.serial_of(origin));
         let ask = move || drop(sender.send(lagging(&name, serial, &others, &questions)));

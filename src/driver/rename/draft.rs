@@ -247,7 +247,7 @@ impl Driver {
     /// When a name, or what goes with it, was told last, and since when that is known; none if it is not noted.
     fn last_told(&self, content: &Content, old: &Name, whole: bool) -> Option<(Option<Timestamp>, Timestamp)> {
         let servers = NameServers::of(self.setup.zone(&content.origin)?, &content.sites[0]);
-        if !servers.elsewhere.is_empty() || servers.addresses.iter().any(|address| !self.own.contains(address)) {
+        if !servers.are_all_ours(&self.own) {
             return None;
         }
         let owners = content.sites.iter().flat_map(|site| along(&site.zone, old.as_ref(), whole));

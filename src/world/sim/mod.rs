@@ -302,10 +302,7 @@ impl World for Simulated {
         let effect = issued.id;
         Some(match &issued.effect {
             Effect::Judge { id } => Event::Judged { effect, verdict: self.judge(state, *id) }.into(),
-            Effect::Publish => match self.prepare(state) {
-                Ok(publication) => Outcome { event: Event::Published { effect }, publication },
-                Err(findings) => Event::PublishRefused { effect, findings }.into(),
-            },
+            Effect::Publish => Outcome::of_publication(effect, self.prepare(state)),
             // There is no socket that could be behind.
             Effect::Confirm => Event::Confirmed { effect }.into(),
             // There is nobody who would ask resolvers: moves go by the bound.
