@@ -23,17 +23,12 @@ mod writers;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use understudy::rr::RrType;
 
 use support::daemon::{Daemon, Home, free_port};
-
-/// Long enough for any machine; reached only when a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait before the daemon is asked again.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) use support::wait::wait_for;
 
 /// A policy whose phases take seconds, and long enough to look at each.
 pub(crate) const QUICK: &str = "steps = ['10%', '50%']\nstep_wait = '2s'\nlow_ttl = '1s'\nbake = '1s'\n";
@@ -119,18 +114,6 @@ name_servers = [{name_servers}]
         home.write(file, &site(octet, ""));
     }
     home
-}
-
-/// Asks again and again until there is what is waited for.
-pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match ask() {
-            Ok(found) => return found,
-            Err(seen) => assert!(Instant::now() < deadline, "{what} did not come; the last thing seen was {seen}"),
-        }
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// Waits until nothing can be held of what may have been told before the start.

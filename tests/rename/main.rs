@@ -13,17 +13,11 @@ mod load;
 mod refused;
 mod why;
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 use understudy::rr::RrType;
 
 use support::daemon::{Daemon, Home, free_port};
-
-/// Long enough for any machine; reached only when a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait before the daemon is asked again.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) use support::wait::wait_for;
 
 pub(crate) const KNAMS: u8 = 192;
 pub(crate) const PMTPA: u8 = 198;
@@ -91,18 +85,6 @@ name_servers = ['127.0.0.1:{port}']
     home.write("knams.zone", &site(KNAMS));
     home.write("pmtpa.zone", &site(PMTPA));
     home
-}
-
-/// Asks again and again until there is what is waited for.
-pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match ask() {
-            Ok(found) => return found,
-            Err(seen) => assert!(Instant::now() < deadline, "{what} did not come; the last thing seen was {seen}"),
-        }
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// The renames of the first zone, as `status` has them.

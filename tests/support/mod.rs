@@ -22,3 +22,4 @@ pub mod shim;
 pub mod sign;
 pub mod sites;
 pub mod stream;
+pub mod wait;
