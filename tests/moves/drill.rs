@@ -76,7 +76,7 @@ fn a_drill_goes_there_and_back_and_nobody_else_notices() {
     assert_eq!(code, 0, "{lines:#?}");
     assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&0)), "there and back: {seen:?}");
     assert!(seen.contains(&30) && seen.iter().any(|moved| (3..=27).contains(moved)), "{seen:?}");
-    assert!(ttls.contains(&0) && ttls.contains(&1), "TTLs were lowered");
+    assert!(ttls.contains(&0), "TTLs were lowered, from the one second that the public is told: {ttls:?}");
     assert_eq!((daemon.serial(ZONE), generation(&home)), before);
     assert_eq!(in_drill(at.unwrap(), client(0)), None, "nobody answers there any more");
 
