@@ -26,13 +26,15 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done and verified, or nothing to do
-  1  an error; or a move that was published and not confirmed
-  2  the command line is wrong
-  3  a gate blocks; nothing was changed
-  4  a move is held, or a drill was interrupted
-  5  a move was reversed
-  6  a dry run: there are changes to make";
+    0  done and verified, or nothing to do
+    1  an error; or a move that was published and not confirmed
+    2  the command line is wrong
+    3  a gate blocks; nothing was changed
+    4  a move is held, or a drill was interrupted
+    5  a move was reversed
+    6  a dry run: there are changes to make
+    7  the daemon ended while a command followed something of it
+  130  Ctrl-C while a command followed something, which goes on";
 
 /// An authoritative DNS server that moves a zone's traffic from one site to another without breaking resolution.
 #[derive(Debug, Parser)]
@@ -295,7 +297,8 @@ the policy, and so it takes as long. It answers on listeners of its own; what us
 serial and the generation stay as they are. There is one at a time; what is done to the zone for real
 ends it. Ctrl-C leaves it going.
 
-Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted.
+Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted;
+7: the daemon ended.
 
 Examples:
   understudy drill wiki.example --to pmtpa

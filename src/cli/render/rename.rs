@@ -88,12 +88,17 @@ impl RenameReport {
     }
 }
 
-/// By how much sooner users arrive, and where and why not.
-pub(super) fn gained(gain: &GainReport) -> String {
-    let what = match gain.stuck {
+/// What resolvers hold on to: the condition of whatever is gained by a way round it.
+pub(super) fn stuck(kind: Kind) -> &'static str {
+    match kind {
         Kind::Negative => "hold that the lever is not there",
         Kind::Positive => "hold an old answer of the lever",
-    };
+    }
+}
+
+/// By how much sooner users arrive, and where and why not.
+pub(super) fn gained(gain: &GainReport) -> String {
+    let what = stuck(gain.stuck);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = match gain.possible > 0.0 {
         true => format!(

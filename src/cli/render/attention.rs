@@ -1,0 +1,165 @@
+//! What an operator has to see first of how things stand: what is wrong, and what to type.
+
+use super::{indented, run, within};
+use crate::config::dotless;
+use crate::control::api::moves::MoveStatus;
+use crate::control::api::{ContentStatus, Route, SiteStatus, StatusReport, ZoneStatus};
+use crate::count::counted;
+
+/// How wide a sentence is; commands stand on lines of their own, whole.
+const WIDTH: usize = 80;
+/// How many matters are shown; the rest stands below, with its zones.
+const SHOWN: usize = 10;
+
+/// Something that somebody has to look at. The most urgent ones come first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Matter {
+    urgency: Urgency,
+    /// What is wrong, in a sentence.
+    what: String,
+    /// What to type, the likeliest first, each with what it does where that is not plain.
+    typed: Vec<String>,
+}
+
+/// How soon something has to be looked at, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// Users are not answered.
+    Unanswered,
+    /// Users are sent to a site that is down.
+    SentAstray,
+    /// Nothing goes on until somebody decides.
+    Stopped,
+    /// What is served is not what somebody wanted served.
+    NotTakenOver,
+    /// Others are slow.
+    Late,
+}
+
+impl StatusReport {
+    /// What is wrong and what to type, or that nothing is.
+    pub(super) fn attention(&self) -> String {
+        let mut matters: Vec<Matter> = self.zones.iter().flat_map(of_zone).collect();
+        matters.sort();
+        let mut text = self.caution.as_ref().map_or(String::new(), |caution| caution_of(caution));
+        matters.iter().take(SHOWN).for_each(|matter| text += &matter.told());
+        if let Some(more) = matters.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            text += &format!("ATTENTION: {more} more of the kind: see below\n");
+        }
+        if text.is_empty() { self.calm() } else { text + "\n" }
+    }
+
+    /// That nobody has to do anything.
+    fn calm(&self) -> String {
+        let moves = self.zones.iter().map(|zone| zone.moves.len()).sum();
+        let moving = match moves {
+            0 => "no traffic is being moved".to_owned(),
+            1 => "1 move is under way and goes on by itself".to_owned(),
+            _ => format!("{moves} moves are under way and go on by themselves"),
+        };
+        let zones = counted(self.zones.len(), "zone");
+        format!("Nothing needs attention: {zones} answered, and {moving}.\n")
+    }
+}
+
+/// A caution, which has what to do about it in lines of its own.
+fn caution_of(caution: &str) -> String {
+    let (what, rest) = caution.split_once('\n').unwrap_or((caution, ""));
+    within(WIDTH, "ATTENTION: ", what) + &indented(rest.trim_start_matches(' '), "    ")
+}
+
+impl Matter {
+    fn told(&self) -> String {
+        within(WIDTH, "ATTENTION: ", &self.what) + &run::typed(&self.typed)
+    }
+}
+
+fn of_zone(zone: &ZoneStatus) -> Vec<Matter> {
+    let name = dotless(zone.name.as_ref());
+    let mut matters: Vec<Matter> = of_content(zone, &name).into_iter().collect();
+    matters.extend(zone.sites.iter().filter_map(|site| of_site(zone, &name, site)));
+    matters.extend(zone.moves.iter().flat_map(|now| of_move(zone, &name, now)));
+    matters
+}
+
+fn of_content(zone: &ZoneStatus, name: &str) -> Option<Matter> {
+    let mend = || vec!["understudy check   # what is wrong; mend it, then understudy reload".to_owned()];
+    let (urgency, what, typed) = match &zone.content {
+        ContentStatus::Loaded | ContentStatus::QueuedEdit { .. } => return None,
+        ContentStatus::Broken { .. } => {
+            (Urgency::Unanswered, "queries for it FAIL: its files can't be served, and nothing was before", mend())
+        }
+        ContentStatus::LastGood { .. } => {
+            (Urgency::NotTakenOver, "its files can't be served; users are answered from the last good content", mend())
+        }
+        ContentStatus::RefusedEdit { .. } => (
+            Urgency::NotTakenOver,
+            "a gate refused an edit; users are answered as before it",
+            vec!["understudy reload   # says what the gate found, and how to accept it".to_owned()],
+        ),
+    };
+    Some(Matter { urgency, what: format!("{name}: {what}"), typed })
+}
+
+/// A site that is down while users are answered from it: all of them, or those that a move has not taken away yet.
+fn of_site(zone: &ZoneStatus, name: &str, site: &SiteStatus) -> Option<Matter> {
+    let there: Vec<&Route> = zone.routes.iter().filter(|route| route.site == site.site).collect();
+    if site.health != "down" || there.is_empty() {
+        return None;
+    }
+    let regions: Vec<&str> = there.iter().map(|route| route.region.as_str()).collect();
+    let verb = if regions.len() == 1 { "is" } else { "are" };
+    let leaving = zone.moves.iter().find(|now| !now.back && takes_all(now, &regions));
+    let moved = match leaving {
+        Some(now) => format!("{} {} takes them to {} by and by", now.kind, now.run, now.to),
+        None => "nobody is moved away from it unless somebody says so".to_owned(),
+    };
+    let what = format!("{name}: {} {verb} answered from {}, which is down; {moved}", regions.join(", "), site.site);
+    let from = if regions.len() == zone.routes.len() { String::new() } else { format!(" --from {}", site.site) };
+    let others = zone.sites.iter().filter(|other| other.site != site.site && other.health != "down");
+    let mut others: Vec<&str> = others.map(|other| other.site.as_str()).collect();
+    others.sort_by_key(|other| leaving.is_none_or(|now| now.to != **other));
+    let mut typed: Vec<String> =
+        others.iter().map(|other| format!("understudy failover {name}{from} --to {other}   # at once")).collect();
+    if typed.is_empty() {
+        typed.push("understudy site up SITE   # one that works: by what is known here, none does".into());
+    }
+    Some(Matter { urgency: Urgency::SentAstray, what, typed })
+}
+
+/// Whether a move goes about all of these regions.
+fn takes_all(now: &MoveStatus, regions: &[&str]) -> bool {
+    regions.iter().all(|region| now.from.iter().any(|route| route.region == *region))
+}
+
+fn of_move(zone: &ZoneStatus, name: &str, now: &MoveStatus) -> Vec<Matter> {
+    let (kind, run, to, share) = (now.kind, now.run, &now.to, &now.share);
+    let stopped = |what: String, typed| Matter { urgency: Urgency::Stopped, what, typed };
+    let mut matters = Vec::new();
+    if let Some(why) = &now.held {
+        let is_down = |site: &str| zone.sites.iter().any(|known| known.site == site && known.health == "down");
+        let back = if now.back { ", on its way back," } else { "" };
+        let what = format!("{name}: {kind} {run}{back} is HELD at {share} on {to}: {why}");
+        matters.push(stopped(what, run::ways_on(name, now, zone.moves.len() > 1, is_down)));
+    }
+    if now.phase == "awaiting approval" {
+        let until = now.until.map(|until| format!(", until {until}")).unwrap_or_default();
+        let what = format!("{name}: {kind} {run} to {to} waits for another user than {} to approve it{until}", now.by);
+        let only = run::only_region(now, zone.moves.len() > 1);
+        let typed = vec![
+            format!("understudy approve {name}{only}"),
+            format!("understudy abort {name}{only}   # it does not begin"),
+        ];
+        matters.push(stopped(what, typed));
+    }
+    if !now.late.is_empty() {
+        let late = now.late.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ");
+        let what = format!("{name}: {kind} {run} waits for resolvers that still give old answers: {late}");
+        let typed = vec![
+            format!("understudy drain {name}   # how many users are behind them"),
+            format!("understudy rename {name}   # by which names users can be led round them"),
+        ];
+        matters.push(Matter { urgency: Urgency::Late, what, typed });
+    }
+    matters
+}
