@@ -86,7 +86,12 @@ pub(super) fn at_once<T>(
 ) -> Result<T, Failure> {
     let state_dir = state_dir(source)?;
     let response = runtime()?.block_on(client::call(&state_dir, request))?;
-    expected(response).ok_or_else(|| Failure::new("the daemon answered something else than was asked", "", ""))
+    expected(response).ok_or_else(other_answer)
+}
+
+/// That a response is of another kind than the request.
+pub(super) fn other_answer() -> Failure {
+    Failure::new("the daemon answered something else than was asked", "", "")
 }
 
 /// What a command asks the daemon with.
