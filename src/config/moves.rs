@@ -12,10 +12,10 @@ use crate::share::Share;
 const APPROVALS: [(&str, Approval); 3] =
     [("nothing", Approval::Nothing), ("planned", Approval::Planned), ("everything", Approval::Everything)];
 
-/// The policy of a zone; what is not written is as usual.
-pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
+/// The policy of a zone, what is not written being as usual; and how many fresh names are kept ready for each of its levers.
+pub(super) fn read_policy(zone: &Table<'_>) -> (Policy, u16) {
     let mut policy = Policy::default();
-    let Some(table) = zone.table("zone.policy") else { return policy };
+    let Some(table) = zone.table("zone.policy") else { return (policy, 0) };
     let time = |name, usual: Duration| {
         table.time(name, "5m").map_or(usual, |found| Duration::from_secs(found.value.seconds().into()))
     };
@@ -35,13 +35,8 @@ pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
     policy.fall = count("fall", policy.fall);
     policy.drain_deadline = time("drain_deadline", policy.drain_deadline);
     policy.capacity_steps = table.boolean("capacity_steps").unwrap_or(policy.capacity_steps);
-    policy
-}
-
-/// How many fresh names are kept ready for each lever of a zone.
-pub(super) fn read_spare_levers(zone: &Table<'_>) -> u16 {
-    let Some(table) = zone.table("zone.policy") else { return 0 };
-    table.integer("spare_levers", 0..=4, 1).and_then(|count| u16::try_from(count).ok()).unwrap_or(0)
+    let spare_levers = table.integer("spare_levers", 0..=4, 1).and_then(|count| u16::try_from(count).ok());
+    (policy, spare_levers.unwrap_or(0))
 }
 
 fn at_least_a_second(table: &Table<'_>, name: &str, time: Duration) -> Duration {

@@ -53,10 +53,13 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let config = order.source.load()?;
     // Sockets first: privileged ports need rights that state on disk must not have.
     let room = make_room(&config);
-    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(plain)?;
+    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(|error| {
+        let is_typed = !order.source.listen.is_empty();
+        unbound(if is_typed { "--listen".into() } else { config.place("server.listen") }, error)
+    })?;
     let addresses = listeners.addresses();
     let encrypted =
-        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
+        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, &config, room)).transpose()?;
     let canaries = probe::bind(&config)?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
@@ -271,7 +274,7 @@ impl Daemon {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
         let order = moves::order(request)?;
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
-        let mut report = moves::report(report, &order, self.driver.serving())?;
+        let mut report = moves::report(report, &order, &origin, &self.driver)?;
         told::weigh(&self.driver, &origin, &mut report.findings);
         if request.dry_run && !report.moves.is_empty() {
             report.proposals = self.proposals(&origin, Some(&report.to));
@@ -477,6 +480,11 @@ fn log_to_stderr() {
 /// An error that says all by itself.
 fn plain(error: impl std::fmt::Display) -> Failure {
     Failure::new(error.to_string(), "the server has not started", "")
+}
+
+/// An address can't be had that is configured there.
+fn unbound(place: String, error: impl std::fmt::Display) -> Failure {
+    plain(format!("{place}: {error}"))
 }
 
 fn failed(error: DriverError) -> Failure {

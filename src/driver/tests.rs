@@ -41,7 +41,7 @@ fn setup(dir: &Path) -> Setup {
         resolvers: Vec::new(),
         daily_questions: 0,
         exposures: None,
-        drill_listen: Vec::new(),
+        drill_listen: Default::default(),
         zones: vec![zone],
         regions: Vec::new(),
         units: Units::default(),

@@ -102,7 +102,7 @@ fn everybody_has_moved_and_the_way_back_is_a_rollback() {
     let phase = moves(&home)[0]["phase"].clone();
     let refused = home.expect(1, "abort a.example");
     assert!(failed(&refused).contains("rollback"), "{phase}: {refused:#}");
-    assert_eq!(refused["failure"]["try_next"], "understudy rollback");
+    assert_eq!(refused["failure"]["try_next"], "`understudy rollback a.example`");
     // While old answers run out it can be held: they run out, and it stays where it is.
     assert_eq!(phase, "draining");
     home.expect(0, "hold a.example --reason look");
@@ -134,6 +134,9 @@ fn what_is_done_is_taken_back() {
     let home = short("low_ttl = '0s'\nbake = '0s'\nstep_wait = '0s'\n");
     let daemon = home.serve();
     assert!(failed(&home.expect(1, "rollback a.example")).contains("nowhere to go back to"));
+    // A slip is told as one, also where nothing was moved yet.
+    let slip = home.expect(1, "rollback a.example --region europ");
+    assert_eq!(slip["failure"]["try_next"], "did you mean `europe`?", "{slip:#}");
     home.expect(0, "failover a.example --to pmtpa --region europe --until done");
     home.expect(6, "rollback a.example --dry-run");
     home.expect(0, "rollback a.example --until done");
@@ -149,7 +152,12 @@ fn a_failover_while_ttls_are_lowered_takes_the_move_over() {
     let daemon = home.serve();
     let run = beside(&home, "switchover a.example --to pmtpa");
     until_phase(&home, "lowering", "0%");
-    home.expect(0, "site down knams");
+    // That nobody moves by it is said, and what moves them.
+    let down = home.expect(0, "site down knams");
+    let told = down["done"][1].as_str().unwrap_or_else(|| panic!("{down:#}"));
+    assert!(told.contains("no traffic moves by that: default, europe go on being answered from knams"), "{told}");
+    assert!(told.contains("`understudy failover a.example --to SITE` moves them (esams, pmtpa)"), "{told}");
+    assert_eq!(home.expect(0, "site down esams")["done"].as_array().unwrap().len(), 1, "nobody is answered from there");
     home.expect(0, "failover a.example --to pmtpa --reason fire");
     assert_eq!(count(&at_site(&daemon, PMTPA, CLIENTS)), usize::from(CLIENTS));
     assert_eq!(moves(&home).len(), 1);

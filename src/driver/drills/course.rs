@@ -14,7 +14,7 @@ use super::super::now;
 use super::super::plan::{Merged, merge};
 use super::super::readings::Readings;
 use super::super::rename::{is_led_to_from_elsewhere, laid_over};
-use super::super::setup::ZoneSpec;
+use super::super::setup::{DrillListen, ZoneSpec};
 use super::super::standby::stand_back;
 use super::halt::Halt;
 use super::sample::Samples;
@@ -57,7 +57,7 @@ pub(super) struct Given {
     pub(super) spec: ZoneSpec,
     pub(super) include_outside: bool,
     /// Where its listeners are to be.
-    pub(super) listen: Vec<SocketAddr>,
+    pub(super) listen: DrillListen,
     /// The regions as they are configured.
     pub(super) known: Vec<Region>,
     /// What is served.
