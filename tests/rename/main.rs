@@ -16,7 +16,7 @@ mod why;
 use serde_json::Value;
 use understudy::rr::RrType;
 
-use support::daemon::{Daemon, Home, free_port};
+use support::daemon::{Daemon, Home, TWO_SITES, free_port};
 pub(crate) use support::wait::wait_for;
 
 pub(crate) const KNAMS: u8 = 192;
@@ -62,15 +62,7 @@ workers = 1
 name = 'a.example'
 file = 'common.zone'
 name_servers = ['127.0.0.1:{port}'{others}]
-  [[zone.site]]
-  name = 'knams'
-  file = 'knams.zone'
-  [[zone.site]]
-  name = 'pmtpa'
-  file = 'pmtpa.zone'
-  [zone.routing]
-  default = ['knams', 'pmtpa']
-  [zone.policy]
+{TWO_SITES}  [zone.policy]
   low_ttl = '1s'
   bake = '1s'
 
