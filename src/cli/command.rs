@@ -7,8 +7,8 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, RenameArgs, SimulateArgs, StateSub,
-    SteerArgs, Sub, Until, zone_origin,
+    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, PlannedArgs, ProbeSub, RenameArgs, SimulateArgs,
+    StateSub, SteerArgs, Sub, Until, zone_origin,
 };
 use super::drill::Drilling;
 use super::simulate::WhatIf;
@@ -126,7 +126,10 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         }
         Sub::Failover(args) => moved(source, MoveKind::Failover, args),
         Sub::Switchover(args) => moved(source, MoveKind::Switchover, args),
-        Sub::Rollback(BackArgs { zone, rest }) => request(source, common(MoveKind::Rollback, zone, &rest), rest.until),
+        Sub::Rollback(BackArgs { zone, rest }) => {
+            let until = rest.until;
+            request(source, common(MoveKind::Rollback, zone, rest), until)
+        }
         Sub::Hold(args) => steer(source, Action::Hold, args),
         Sub::Resume(args) => steer(source, Action::Resume, args),
         Sub::Abort(args) => steer(source, Action::Abort, args),
@@ -168,24 +171,16 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
 
 fn moved(source: Source, kind: MoveKind, args: MoveArgs) -> Command {
     let steps = args.steps.iter().map(ToString::to_string).collect();
-    let rest = common(kind, args.zone, &args.rest);
-    request(source, MoveRequest { to: Some(args.to), from: args.from, steps, ..rest }, args.rest.until)
+    let until = args.rest.until;
+    let rest = common(kind, args.zone, args.rest);
+    request(source, MoveRequest { to: Some(args.to), from: args.from, steps, ..rest }, until)
 }
 
 /// What all moves have.
-fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
-    MoveRequest {
-        kind,
-        zone,
-        to: None,
-        from: None,
-        steps: Vec::new(),
-        region: rest.region.clone(),
-        dry_run: rest.dry_run,
-        plan: rest.plan.clone(),
-        reason: rest.reason.clone(),
-        overrides: rest.overrides.clone(),
-    }
+fn common(kind: MoveKind, zone: String, rest: BackArgsRest) -> MoveRequest {
+    let PlannedArgs { dry_run, plan, reason, overrides } = rest.planned;
+    let region = rest.region;
+    MoveRequest { kind, zone, to: None, from: None, steps: Vec::new(), region, dry_run, plan, reason, overrides }
 }
 
 /// On the worst day the next command waits for nothing that can be waited for elsewhere; what is planned is watched.
@@ -234,7 +229,8 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
 }
 
 fn renamed(source: Source, args: RenameArgs) -> Result<Command, clap::Error> {
-    let RenameArgs { zone, name, spare, undo, retire, print, dry_run, plan, reason, overrides } = args;
+    let RenameArgs { zone, name, spare, undo, retire, print, planned } = args;
+    let PlannedArgs { dry_run, plan, reason, overrides } = planned;
     let Some(name) = name else {
         if spare || undo || retire || dry_run || plan.is_some() {
             let text = "a name is missing: the lever, or a front that has one".into();

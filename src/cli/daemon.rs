@@ -109,6 +109,10 @@ pub(super) fn state_dir(source: &Source) -> Result<PathBuf, Failure> {
 /// Makes the state directory of a server that never ran before.
 pub(super) fn init(source: &Source) -> Result<SteerReport, Failure> {
     let dir = state_dir(source)?;
+    if client::is_up(&dir) {
+        let done = vec![format!("{}: was made before, and a daemon runs on it: it is left as it is", dir.display())];
+        return Ok(SteerReport { done, run: None });
+    }
     let store = Store::open(Some(&dir))?;
     let done = match store.initialise()? {
         true => format!("{}: made, for a server that never ran before", dir.display()),

@@ -51,12 +51,19 @@ fn under_way(source: &Source, followed: &Followed) -> Result<RunKey, Failure> {
     let Some(zone) = zone else {
         return Err(crate::config::nearest::UnknownName::new("zone", &followed.zone, known()).into());
     };
+    let regions = || zone.routes.iter().map(|route| route.region.as_str());
+    if let Some(given) = followed.region.as_deref().filter(|given| regions().all(|known| known != *given)) {
+        return Err(crate::config::nearest::UnknownName::new("region", given, regions()).into());
+    }
     let moves = |region: &str, run: &MoveStatus| run.from.iter().any(|route| route.region == region);
     let fits = |run: &&MoveStatus| followed.region.as_deref().is_none_or(|region| moves(region, run));
     let fitting: Vec<_> = zone.moves.iter().filter(fits).collect();
     match fitting.as_slice() {
         [one] => Ok(RunKey { zone: zone.name.clone(), run: one.run }),
-        [] => Err(Failure::new("no move is under way there", "", "`understudy history` shows what was done")),
+        [] => {
+            let next = format!("`understudy history {wanted}` shows what was done");
+            Err(Failure::new("no move is under way there", "", next))
+        }
         several => {
             let each: Vec<_> = several.iter().map(|run| run.in_short()).collect();
             let what = format!("{} moves are under way there", several.len());
@@ -85,7 +92,8 @@ impl Follower {
         // From here on, and not only once it is waited for, an interrupt is told what it leaves behind.
         let mut stop = signal(SignalKind::interrupt()).map_err(|error| {
             let what = format!("the system gives no resources to follow the run with: {error}");
-            Failure::new(what, "the run goes on", "understudy follow")
+            let next = format!("understudy follow {}", crate::config::dotless(self.key.zone.as_ref()));
+            Failure::new(what, "the run goes on", next)
         })?;
         loop {
             let report = self.ask().await?;

@@ -261,6 +261,19 @@ fn help_texts() {
     insta::assert_snapshot!("help", shown);
 }
 
+/// What is broken into lines by hand fits where it is shown: what were wider would be broken again, within a word's reach.
+#[test]
+fn what_stands_behind_the_options_is_shown_as_it_was_written() {
+    fn look(command: &clap::Command, wide: &mut Vec<String>) {
+        let behind = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        wide.extend(behind.lines().filter(|line| line.chars().count() > 100).map(str::to_owned));
+        command.get_subcommands().for_each(|sub| look(sub, wide));
+    }
+    let mut wide = Vec::new();
+    look(&args::Args::command(), &mut wide);
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 fn finding(gate: &str, verdict: Verdict, items: &[&str]) -> Finding {
     Finding {
         gate: gate.into(),
@@ -611,6 +624,10 @@ fn the_status_says_first_what_is_wrong() {
         [vec![last_good, with(moving("shifting", "10%", Some("look"))), broken.clone()], vec![broken; 9]].concat();
     let first = |report: StatusReport| report.text().split("understudy 0.1.0").next().unwrap().to_owned();
     let _ = writeln!(shown, "# too much\n{}", first(report(all, None)));
+    let summary = "the configuration has errors and the last good one stays: understudy.toml:4:1: error";
+    let reload = Some(LastAct { at: Timestamp(1_796_000_000_000), ok: false, summary: summary.into() });
+    let failed = StatusReport { last_reload: reload, ..report(vec![zone.clone()], None) };
+    let _ = writeln!(shown, "# a reload that failed\n{}", first(failed));
     let caution = "what was decided could not be written\n    try: make room";
     let _ = write!(shown, "# caution\n{}", first(report(vec![zone.clone()], Some(caution))));
     insta::assert_snapshot!("status_first", shown.replace("understudy 0.1.0, pid 4711, up 1 min, generation 17\n", ""));

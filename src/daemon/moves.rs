@@ -184,6 +184,11 @@ impl Asked {
         run.and_then(|run| run.from.first()).map(|route| format!(" --region {}", route.region)).unwrap_or_default()
     }
 
+    /// Whether everybody has moved with it.
+    fn has_moved(&self, id: MoveId) -> bool {
+        self.under_way.iter().any(|run| run.run == id.0 && !run.back && matches!(&*run.phase, "draining" | "baking"))
+    }
+
     fn is_back(&self, id: MoveId) -> bool {
         self.under_way.iter().any(|run| run.run == id.0 && run.back)
     }
@@ -223,9 +228,10 @@ fn refused(refusal: &Refusal, asked: &Asked) -> Failure {
         Refusal::TooLate { id, .. } => format!("`understudy rollback {zone}{}`", asked.which(*id)),
         Refusal::Busy { by, .. } => {
             let which = asked.which(*by);
+            let back = if asked.has_moved(*by) { "rollback" } else { "abort" };
             format!(
-                "`understudy follow {zone}{which}` waits for its end, `understudy abort {zone}{which}` gives it up; or at once, \
-                 `understudy failover {zone} --to SITE` for everybody"
+                "`understudy follow {zone}{which}` waits for its end, `understudy {back} {zone}{which}` takes it back; or at \
+                 once, `understudy failover {zone} --to SITE` for everybody"
             )
         }
         Refusal::Stale { .. } => "the same with --dry-run, which shows the plan as it is now".to_owned(),
@@ -241,9 +247,13 @@ fn refused(refusal: &Refusal, asked: &Asked) -> Failure {
         ),
         Refusal::Reversing { .. } => format!("`understudy hold {zone}{only}` stops it where it is; {elsewhere}"),
         Refusal::WhichMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
-        Refusal::NoMove => format!("`understudy history {zone}` shows what was done"),
+        Refusal::NoMove if under_way.is_empty() => format!("`understudy history {zone}` shows what was done"),
+        Refusal::NoMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
         Refusal::SamePerson { id, .. } => {
             format!("have another user type `understudy approve {zone}{}`", asked.which(*id))
+        }
+        Refusal::NotHeld { id } | Refusal::NotAwaited { id, .. } => {
+            format!("`understudy follow {zone}{}` shows how it goes on", asked.which(*id))
         }
         _ => "understudy status".to_owned(),
     };
@@ -260,6 +270,10 @@ impl Daemon {
             Action::Approve => (Steering::Approve, "is approved"),
         };
         let region = request.region.as_deref();
+        let regions: Vec<String> = self.routes_of(&origin).into_iter().map(|route| route.region).collect();
+        if let Some(given) = region.filter(|given| !regions.iter().any(|known| known == given)) {
+            return Err(UnknownName::new("region", given, regions).into());
+        }
         let meant = |run: &MoveStatus| region.is_none_or(|region| run.from.iter().any(|route| route.region == region));
         let runs =
             |daemon: &Daemon| daemon.moves_of(&origin).into_iter().filter(meant).map(|run| run.run).collect::<Vec<_>>();
@@ -400,7 +414,8 @@ impl Daemon {
                 ended = Some(Ending { outcome: "withdrawn".into(), text });
             } else if ended.is_none() {
                 let what = format!("there was never a run {} of {origin}", request.run);
-                return Err(Failure::new(what, "", "understudy history"));
+                let next = format!("understudy history {}", crate::config::dotless(origin.as_ref()));
+                return Err(Failure::new(what, "", next));
             }
         }
         Ok(RunReport { zone: origin.clone(), run: request.run, now, ended, events, looked_at, more })
@@ -439,8 +454,9 @@ impl Daemon {
             }
         }
         for deed in store.audit().latest(request.limit).map_err(Failure::from)? {
-            let zone = only.as_ref().map(|origin| crate::config::dotless(origin.as_ref()));
-            if zone.is_some_and(|zone| !deed.command.contains(&zone)) {
+            let names =
+                |origin: &Name| deed.command.split_whitespace().any(|word| Name::absolute(word).as_ref() == Ok(origin));
+            if only.as_ref().is_some_and(|origin| !names(origin)) {
                 continue;
             }
             entries.push(HistoryEntry {
@@ -459,6 +475,10 @@ impl Daemon {
                 sequence: None,
                 generation: None,
             });
+        }
+        if let (Some(given), true) = (&request.zone, entries.is_empty()) {
+            // Of a zone that is served nothing may have been done yet; of a slip nothing is known.
+            translate::zone_name(given, self.driver.setup())?;
         }
         entries.sort_by_key(|entry| (entry.at, entry.sequence));
         let surplus = entries.len().saturating_sub(request.limit as usize);

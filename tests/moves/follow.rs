@@ -115,6 +115,11 @@ fn the_history_tells_who_did_what_and_why() {
     }
     deed("failover a.example. --to pmtpa", "refused");
     deed("site down knams", "flood");
+    // Of a slip nothing is told, and nothing of a zone whose name only has it in it.
+    for other in ["a.exampl", "example"] {
+        let slip = home.expect(1, &format!("history {other}"));
+        assert!(failed(&slip).contains(&format!("there is no zone `{other}`")), "{slip:#}");
+    }
     assert!(entries.iter().any(|entry| entry["what"].as_str().unwrap().contains("done: its regions")), "{history:#}");
     assert_eq!(home.expect(0, "history --limit 2")["entries"].as_array().unwrap().len(), 2);
     let times: Vec<_> = entries.iter().map(|entry| entry["at"].to_string()).collect();

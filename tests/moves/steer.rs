@@ -84,6 +84,7 @@ fn held_resumed_and_reversed_while_clients_move() {
     home.expect(0, "resume a.example");
     let not_held = home.expect(1, "resume a.example");
     assert!(failed(&not_held).contains("not on hold"), "{not_held:#}");
+    assert_eq!(not_held["failure"]["try_next"], "`understudy follow a.example` shows how it goes on", "{not_held:#}");
     let run = beside(&home, "follow a.example");
     home.expect(0, "abort a.example");
     let (code, lines) = lines_of(run);
@@ -103,6 +104,16 @@ fn everybody_has_moved_and_the_way_back_is_a_rollback() {
     let refused = home.expect(1, "abort a.example");
     assert!(failed(&refused).contains("rollback"), "{phase}: {refused:#}");
     assert_eq!(refused["failure"]["try_next"], "`understudy rollback a.example`");
+    let busy = home.expect(1, "switchover a.example --to esams");
+    let next = busy["failure"]["try_next"].as_str().unwrap();
+    assert!(next.contains("`understudy rollback a.example` takes it back") && !next.contains("abort"), "{busy:#}");
+    for line in ["hold a.example --region europ", "follow a.example --region europ"] {
+        assert_eq!(home.expect(1, line)["failure"]["try_next"], "did you mean `europe`?", "{line}");
+    }
+    let made = home.expect(0, "init");
+    assert!(made["done"][0].as_str().unwrap().contains("a daemon runs on it"), "{made:#}");
+    let slip = home.expect(1, "explain 127.0.0.1 www.a.exmaple");
+    assert_eq!(slip["failure"]["try_next"], "the zones here are: `a.example`", "{slip:#}");
     // While old answers run out it can be held: they run out, and it stays where it is.
     assert_eq!(phase, "draining");
     home.expect(0, "hold a.example --reason look");

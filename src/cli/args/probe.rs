@@ -41,7 +41,7 @@ Examples:
     #[command(after_help = "\
 What a resolver gives is held against what our zone gives it, by its region and its side of a move:
   new       it gives that                       policy    it gives what others get, on purpose
-  old       it gives something else, and may    stale     the same, and no cache that keeps TTLs would
+  old       it gives something else, and may    stale     the same, beyond what TTLs allow
   negative  it says that there is nothing       failing   SERVFAIL
   unknown   it refuses or is silent
 All of them count: a name is complete when each resolver is new or policy. Nothing is asked for that

@@ -8,6 +8,8 @@ use crate::count::counted;
 
 /// How wide a sentence is; commands stand on lines of their own, whole.
 const WIDTH: usize = 80;
+/// What to type where files are wrong.
+const MEND: &str = "understudy check   # all that is wrong; mend it, then understudy reload";
 /// How many matters are shown; the rest stands below, with its zones.
 const SHOWN: usize = 10;
 
@@ -40,6 +42,7 @@ impl StatusReport {
     /// What is wrong and what to type, or that nothing is.
     pub(super) fn attention(&self) -> String {
         let mut matters: Vec<Matter> = self.zones.iter().flat_map(of_zone).collect();
+        matters.extend(self.of_reload());
         matters.sort();
         let mut text = self.caution.as_ref().map_or(String::new(), |caution| caution_of(caution));
         matters.iter().take(SHOWN).for_each(|matter| text += &matter.told());
@@ -47,6 +50,16 @@ impl StatusReport {
             text += &format!("ATTENTION: {more} more of the kind: see below\n");
         }
         if text.is_empty() { self.calm() } else { text + "\n" }
+    }
+
+    /// A reload that was not taken over for another reason than a zone, such as an error in the configuration.
+    fn of_reload(&self) -> Option<Matter> {
+        let last = self.last_reload.as_ref().filter(|last| !last.ok)?;
+        let is_fine =
+            |zone: &ZoneStatus| matches!(zone.content, ContentStatus::Loaded | ContentStatus::QueuedEdit { .. });
+        let summary = last.summary.lines().next().filter(|_| self.zones.iter().all(is_fine))?;
+        let what = format!("the reload of {} was not taken over, or not in full: {summary}", last.at);
+        Some(Matter { urgency: Urgency::NotTakenOver, what, typed: vec![MEND.into()] })
     }
 
     /// That nobody has to do anything.
@@ -83,22 +96,29 @@ fn of_zone(zone: &ZoneStatus) -> Vec<Matter> {
 }
 
 fn of_content(zone: &ZoneStatus, name: &str) -> Option<Matter> {
-    let mend = || vec!["understudy check   # what is wrong; mend it, then understudy reload".to_owned()];
-    let (urgency, what, typed) = match &zone.content {
+    let (urgency, what, why, typed) = match &zone.content {
         ContentStatus::Loaded | ContentStatus::QueuedEdit { .. } => return None,
-        ContentStatus::Broken { .. } => {
-            (Urgency::Unanswered, "queries for it FAIL: its files can't be served, and nothing was before", mend())
-        }
-        ContentStatus::LastGood { .. } => {
-            (Urgency::NotTakenOver, "its files can't be served; users are answered from the last good content", mend())
-        }
+        ContentStatus::Broken { diagnostics } => (
+            Urgency::Unanswered,
+            "queries for it FAIL: its files can't be served, and nothing was before",
+            diagnostics.first(),
+            MEND,
+        ),
+        ContentStatus::LastGood { diagnostics } => (
+            Urgency::NotTakenOver,
+            "its files can't be taken over; users are answered from the last good content",
+            diagnostics.first(),
+            MEND,
+        ),
         ContentStatus::RefusedEdit { .. } => (
             Urgency::NotTakenOver,
             "a gate refused an edit; users are answered as before it",
-            vec!["understudy reload   # says what the gate found, and how to accept it".to_owned()],
+            None,
+            "understudy reload   # says what the gate found, and how to accept it",
         ),
     };
-    Some(Matter { urgency, what: format!("{name}: {what}"), typed })
+    let why = why.and_then(|why| why.lines().next()).map(|why| format!(" ({why})")).unwrap_or_default();
+    Some(Matter { urgency, what: format!("{name}: {what}{why}"), typed: vec![typed.to_owned()] })
 }
 
 /// A site that is down while users are answered from it: all of them, or those that a move has not taken away yet.
@@ -109,7 +129,8 @@ fn of_site(zone: &ZoneStatus, name: &str, site: &SiteStatus) -> Option<Matter> {
     }
     let regions: Vec<&str> = there.iter().map(|route| route.region.as_str()).collect();
     let verb = if regions.len() == 1 { "is" } else { "are" };
-    let leaving = zone.moves.iter().find(|now| !now.back && takes_all(now, &regions));
+    let goes_on = |now: &MoveStatus| !now.back && now.held.is_none() && now.phase != "awaiting approval";
+    let leaving = zone.moves.iter().find(|now| now.to != site.site && goes_on(now) && takes_all(now, &regions));
     let moved = match leaving {
         Some(now) => format!("{} {} takes them to {} by and by", now.kind, now.run, now.to),
         None => "nobody is moved away from it unless somebody says so".to_owned(),

@@ -101,6 +101,11 @@ pub(super) fn gained(gain: &GainReport) -> String {
     let what = stuck(gain.stuck);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = match gain.possible > 0.0 {
+        true if gain.certain == 0.0 => format!(
+            "\nWhere resolvers {what}, it is certain of nobody that he arrives sooner; users of up to {} of what was asked of late \
+             perhaps do:\n",
+            percent(gain.possible)
+        ),
         true => format!(
             "\nWhere resolvers {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
              and of up to {} perhaps:\n",

@@ -161,7 +161,7 @@ fn trouble(zone: &ZoneStatus) -> String {
     let (what, diagnostics) = match &zone.content {
         ContentStatus::Loaded => return String::new(),
         ContentStatus::LastGood { diagnostics } => {
-            ("its files can't be served; the last good content is served", diagnostics)
+            ("its files can't be taken over; the last good content is served", diagnostics)
         }
         ContentStatus::RefusedEdit { diagnostics } => {
             ("a gate refused its files as they are; what was served before is served", diagnostics)
