@@ -610,6 +610,13 @@ fn the_status_says_first_what_is_wrong() {
         ("moved, and the target down", down(&["pmtpa"], moved(moving("baking", "100%", Some("pmtpa is down"))))),
         ("held on its way back", down(&["knams"], with(back))),
         ("one of two held", two(Some("bob said so: wait"))),
+        (
+            "another name server lags",
+            moved(MoveStatus {
+                basis: Some(format!("{}: 192.0.2.53:53 tells serial 1, not 2", crate::failover::story::LAG)),
+                ..moving("draining", "100%", None)
+            }),
+        ),
         ("late", moved(MoveStatus { late: vec![late], ..moving("draining", "100%", None) })),
         ("a site down", down(&["knams"], zone.clone())),
         ("its users leaving", down(&["knams"], with(moving("shifting", "10%", None)))),

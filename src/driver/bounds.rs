@@ -19,6 +19,7 @@ use crate::failover::ledger::Held;
 use crate::failover::moves::{Clock, Move, MoveId, Phase, PhaseKind};
 use crate::failover::names::RegionName;
 use crate::failover::state::State;
+use crate::failover::story::LAG;
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serve::folding::Folding;
@@ -193,11 +194,7 @@ impl Driver {
                     } else {
                         at.after(ttl.duration() + 2 * ASK_AGAIN)
                     };
-                    (
-                        until,
-                        format!("other name servers do not give the new content yet: {who}"),
-                        Some(at.after(ASK_AGAIN)),
-                    )
+                    (until, format!("{LAG}: {who}"), Some(at.after(ASK_AGAIN)))
                 }
             };
             // It reads the state, and compares whole zones: as long as nothing has changed, what was told last holds.

@@ -8,6 +8,9 @@ use super::sample::{Evidence, Sample};
 use super::state::State;
 use crate::time::Timestamp;
 
+/// What a wait rests on that goes on because other name servers lag; who they are stands behind it.
+pub const LAG: &str = "other name servers do not give the new content yet";
+
 /// What a step changed, a sentence each; nothing where it changed nothing that an operator would want to know.
 pub fn lines(before: &State, event: &Event, after: &State) -> Vec<String> {
     let mut lines = Vec::new();

@@ -3,8 +3,10 @@
 use super::{indented, run, within};
 use crate::config::dotless;
 use crate::control::api::moves::MoveStatus;
+use crate::control::api::rename::RenameStatus;
 use crate::control::api::{ContentStatus, Route, SiteStatus, StatusReport, ZoneStatus};
 use crate::count::counted;
+use crate::failover::story::LAG;
 
 /// How wide a sentence is; commands stand on lines of their own, whole.
 const WIDTH: usize = 80;
@@ -92,6 +94,7 @@ fn of_zone(zone: &ZoneStatus) -> Vec<Matter> {
     let mut matters: Vec<Matter> = of_content(zone, &name).into_iter().collect();
     matters.extend(zone.sites.iter().filter_map(|site| of_site(zone, &name, site)));
     matters.extend(zone.moves.iter().flat_map(|now| of_move(zone, &name, now)));
+    matters.extend(zone.renames.iter().filter_map(|rename| of_rename(&name, rename)));
     matters
 }
 
@@ -173,6 +176,12 @@ fn of_move(zone: &ZoneStatus, name: &str, now: &MoveStatus) -> Vec<Matter> {
         ];
         matters.push(stopped(what, typed));
     }
+    if let Some(who) = now.basis.as_ref().and_then(|basis| basis.strip_prefix(LAG)) {
+        let what = format!("{name}: {kind} {run} waits for other name servers of the zone{who}");
+        let typed =
+            vec![format!("dig @SERVER {name} SOA   # have that server transfer the zone; the run goes on by itself")];
+        matters.push(Matter { urgency: Urgency::Late, what, typed });
+    }
     if !now.late.is_empty() {
         let late = now.late.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ");
         let what = format!("{name}: {kind} {run} waits for resolvers that still give old answers: {late}");
@@ -183,4 +192,15 @@ fn of_move(zone: &ZoneStatus, name: &str, now: &MoveStatus) -> Vec<Matter> {
         matters.push(Matter { urgency: Urgency::Late, what, typed });
     }
     matters
+}
+
+/// A rename that waits for somebody.
+fn of_rename(name: &str, rename: &RenameStatus) -> Option<Matter> {
+    let first = rename.waits_for.first()?;
+    let RenameStatus { lever, fresh, .. } = rename;
+    Some(Matter {
+        urgency: Urgency::Late,
+        what: format!("{name}: the rename of {lever} to {fresh} waits: {first}"),
+        typed: vec![format!("understudy rename {name}   # all that it waits for; it goes on by itself behind that")],
+    })
 }

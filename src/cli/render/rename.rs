@@ -145,7 +145,7 @@ pub(in crate::cli) fn progress(now: &RenameStatus) -> String {
         ("retired", _) => "what led to the lever leads there; the lever is gone",
         _ => "",
     };
-    let mut text = format!("{lever} as {fresh}\n    {stage}: {what}\n");
+    let mut text = format!("rename of {lever} to {fresh}\n    {stage}: {what}\n");
     waits_for.iter().for_each(|line| text += &format!("    waits: {line}\n"));
     text
 }
