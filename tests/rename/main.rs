@@ -17,6 +17,7 @@ use serde_json::Value;
 use understudy::rr::RrType;
 
 use support::daemon::{Daemon, Home, TWO_SITES, free_port};
+pub(crate) use support::report::{beside, lines_of};
 pub(crate) use support::wait::wait_for;
 
 pub(crate) const KNAMS: u8 = 192;
@@ -98,23 +99,11 @@ pub(crate) fn until_stage(home: &Home, stage: &str) -> Value {
     })
 }
 
-/// Begins something that is followed, beside the test.
-pub(crate) fn beside(home: &Home, line: &str) -> std::process::Child {
-    let mut command = home.command(&line.split_whitespace().collect::<Vec<_>>());
-    let pipe = std::process::Stdio::piped;
-    command.arg("--json").stdout(pipe()).stderr(pipe()).spawn().unwrap()
-}
-
 /// Runs a command that may write several JSON values, one a line; it has to end with this code. They.
 pub(crate) fn follow(home: &Home, code: i32, line: &str) -> Vec<Value> {
-    let output = beside(home, line).wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "understudy {line}\n{text}\n{errors}");
-    if let Ok(report) = serde_json::from_str(&text) {
-        return vec![report];
-    }
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    let (ended, lines) = lines_of(beside(home, line));
+    assert_eq!(ended, code, "understudy {line}\n{lines:#?}");
+    lines
 }
 
 /// The names that an answer leads through, and the first octet of the address at its end.

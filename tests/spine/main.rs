@@ -15,6 +15,7 @@ mod start;
 mod state;
 
 use support::daemon::{Home, TWO_SITES};
+pub(crate) use support::report::finding;
 
 /// A zone with two sites on loopback; 127.0.0.2 is Europe.
 pub(crate) fn config() -> String {
@@ -77,12 +78,6 @@ pub(crate) fn home() -> Home {
 /// Names of hosts, each with an address.
 pub(crate) fn hosts(count: usize, octet: u8) -> String {
     (0..count).map(|n| format!("h{n} IN A {octet}.0.{}.{}\n", n / 250, n % 250)).collect()
-}
-
-/// The finding of a gate in a report of a failover or of a reloaded zone.
-pub(crate) fn finding<'a>(report: &'a serde_json::Value, gate: &str) -> &'a serde_json::Value {
-    let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{report:#}"));
-    findings.iter().find(|finding| finding["gate"] == gate).unwrap_or_else(|| panic!("no {gate} in {report:#}"))
 }
 
 pub(crate) fn items(finding: &serde_json::Value) -> Vec<&str> {
