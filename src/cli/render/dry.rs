@@ -115,7 +115,8 @@ impl MoveReport {
             ),
             Hazard::new(
                 "this server ends, or its disk is full",
-                "commands say that no understudy is running; or `understudy status` says what could not be written",
+                "commands say that no understudy is running, and those that follow a run that the daemon ended (exit 7); or \
+                 `understudy status` says what could not be written",
                 "make room, then understudy serve: the run goes on from the journal, and nothing is lost",
             ),
             Hazard::new(
