@@ -12,6 +12,7 @@ mod agree;
 mod case;
 mod clients;
 mod content;
+mod drills;
 mod killed;
 mod run;
 mod shrink;

@@ -45,22 +45,33 @@ pub enum DiskFault {
 
 /// Whether the process runs. Clones tell of the same one; once it has ended nothing has any effect.
 #[derive(Clone, Debug, Default)]
-pub struct Process(Arc<AtomicBool>);
+pub struct Process {
+    ended: Arc<AtomicBool>,
+    real: Option<fn() -> !>,
+}
 
 impl Process {
+    /// A process that is not simulated: it ends in this way.
+    pub fn real(end: fn() -> !) -> Process {
+        Process { real: Some(end), ..Process::default() }
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Ends it.
     pub fn end(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        if let Some(end) = self.real {
+            end()
+        }
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// Starts it again.
     pub fn start(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.ended.store(false, Ordering::Relaxed);
     }
 }
 
