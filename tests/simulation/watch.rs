@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::Deserialize as _;
+use understudy::failover::effect::Effect;
 use understudy::failover::event::Event;
 use understudy::failover::moves::{Direction, Move, MoveId, Outcome, Phase, Why};
 use understudy::failover::plan::Kind;
@@ -144,6 +145,15 @@ impl Watch {
                 return Err(format!("{id} has begun, and nobody had said so: {event:?}"));
             }
         }
+        let ended = issued.iter().filter_map(|issued| match &issued.effect {
+            Effect::Ended(ended) => Some((ended.id, ended.outcome.clone())),
+            _ => None,
+        });
+        for (id, outcome) in ended {
+            if self.ended.iter().all(|(known, _)| *known != id) {
+                self.ended.push((id, outcome));
+            }
+        }
         self.commands += usize::from(row.actor.uid.is_some());
         self.initial = after;
         self.seen = Some(row.sequence);
@@ -266,16 +276,9 @@ impl Watch {
         if *state.served != state.view() {
             return Err("what is served is not what is wanted".into());
         }
-        let rows = journal.since(&sim.stream(), Sequence(0), 100_000).map_err(|error| error.to_string())?;
-        for row in rows {
-            let ended = row.effects.as_array().into_iter().flatten().filter_map(|issued| issued["effect"].get("ended"));
-            for ended in ended.cloned() {
-                let ended: understudy::failover::effect::Ended =
-                    serde_json::from_value(ended).map_err(|error| error.to_string())?;
-                if self.ended.iter().all(|(id, _)| *id != ended.id) {
-                    self.ended.push((ended.id, ended.outcome));
-                }
-            }
+        let last = journal.latest(&sim.stream()).map_err(|error| error.to_string())?.map(|row| row.sequence);
+        if last != self.seen {
+            return Err(format!("row {last:?} is the last one, and nobody has looked at it"));
         }
         // Each move has come to an end, or stands still and says why.
         for id in 1..state.next_move {

@@ -268,8 +268,8 @@ impl<'a> Reader<'a> {
 
     /// A name; `compressible` says whether pointers may stand in it.
     fn name(&mut self, compressible: bool) -> Result<Name, Malformed> {
-        let mut wire = Vec::new();
-        let mut own = Vec::new();
+        let mut wire = Vec::with_capacity(64);
+        let mut own = Vec::with_capacity(8);
         // Labels are taken in here until the first pointer, then wherever pointers lead.
         let mut resume = None;
         loop {
