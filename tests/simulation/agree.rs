@@ -99,7 +99,7 @@ const BATTERY: &[Scenario] = &[
 #[derive(Debug, PartialEq, Eq)]
 pub struct End {
     /// How each move ended, the first first.
-    moves: Vec<String>,
+    pub moves: Vec<String>,
     /// The site that each region is answered from, moves aside.
     sites: Vec<String>,
 }

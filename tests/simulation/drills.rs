@@ -131,7 +131,12 @@ impl Drilled {
         let end = &zone["last_drill"]["end"];
         assert_eq!(end["outcome"], self.ends.0, "{}: {end:#}", self.name);
         assert!(end["why"].as_str().unwrap().contains(self.ends.1), "{}: {end:#}", self.name);
-        live.end()
+        let [public, mut drill] = live.end();
+        if self.ends.0 == "interrupted" {
+            // Broken off while its listeners are asked, it does not know what they give: that holds its move.
+            drill.moves.iter_mut().filter(|moved| *moved == "held").for_each(|moved| *moved = "under way".into());
+        }
+        [public, drill]
     }
 }
 
