@@ -11,7 +11,7 @@ use super::args::{
     StateSub, SteerArgs, Sub, Until, zone_origin,
 };
 use super::drill::Drilling;
-use super::simulate::WhatIf;
+use super::simulate::{Limit, WhatIf};
 use crate::config::{Origin, Source};
 use crate::control::api::drain::DrainRequest;
 use crate::control::api::drill::{DrillAbort, DrillRequest, DrillsRequest};
@@ -25,6 +25,7 @@ use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
+use crate::share::Share;
 use crate::time::Ttl;
 
 /// A command, and how its report is printed.
@@ -202,13 +203,19 @@ fn drilling(args: DrillArgs) -> Drilling {
 }
 
 fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
+    let refused = |text: String| Err(usage("simulate", ErrorKind::ValueValidation, text));
+    if args.steps.first() == Some(&Share::NONE) {
+        return refused("--step 0% moves nobody: the first step is more than that, such as 1%".into());
+    }
     if !args.steps.is_sorted_by(|one, other| one < other) {
-        let text = "the shares of --step must rise: each moves more than the one before".into();
-        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+        return refused("the shares of --step must rise: each moves more than the one before".into());
     }
     if !args.steps.is_empty() && args.wait.seconds() == 0 {
-        let text = "--wait 0 takes all steps at once: leave --step out, or wait between steps".into();
-        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+        return refused("--wait 0 takes all steps at once: leave --step out, or wait between steps".into());
+    }
+    let is_second = |(at, limit): (usize, &Limit)| args.capacity[..at].iter().any(|other| other.side == limit.side);
+    if let Some(limit) = args.capacity.iter().enumerate().find(|each| is_second(*each)).map(|(_, limit)| limit) {
+        return refused(format!("--capacity is given twice for the {} site: it carries one number", limit.side));
     }
     Ok(WhatIf {
         clients: args.clients,

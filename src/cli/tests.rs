@@ -241,6 +241,9 @@ fn wrong_command_lines_are_explained() {
         "failover wiki.example --to pmtpa --override zone.nothing-vanishes@x",
         "failover wiki.example --to pmtpa --override @3f9c",
         "failover wiki.example --to pmtpa --override zone.loads@3f9c",
+        "simulate --step 0%",
+        "simulate --step 50% --step 10%",
+        "simulate --capacity new=5 --capacity 6",
         "completions cmd",
     ] {
         let error = parse(words(line)).expect_err(line);

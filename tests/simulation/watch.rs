@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use serde::Deserialize as _;
+use understudy::failover::effect::Effect;
 use understudy::failover::event::Event;
 use understudy::failover::moves::{Direction, Move, MoveId, Outcome, Phase, Why};
 use understudy::failover::plan::Kind;
@@ -11,10 +14,10 @@ use understudy::failover::step::step;
 use understudy::name::Name;
 use understudy::rr::RrType;
 use understudy::serial::Serial;
-use understudy::serving::ZoneServing;
 use understudy::serving::content::Content;
 use understudy::serving::regions::RegionId;
 use understudy::serving::routing::{Routing, Side};
+use understudy::serving::{Serving, ZoneServing};
 use understudy::share::Share;
 use understudy::store::journal::{Journal, Row, Sequence};
 use understudy::time::Timestamp;
@@ -56,6 +59,8 @@ pub struct Watch {
     drained: BTreeSet<MoveId>,
     directions: BTreeMap<MoveId, Direction>,
     ended: Vec<(MoveId, Outcome)>,
+    /// What was last held against each other: the last row, and what was served.
+    looked: Option<(Option<Sequence>, Arc<Serving>)>,
 }
 
 impl Watch {
@@ -77,6 +82,7 @@ impl Watch {
             drained: BTreeSet::new(),
             directions: BTreeMap::new(),
             ended: Vec::new(),
+            looked: None,
         }
     }
 
@@ -119,8 +125,8 @@ impl Watch {
 
     /// A row follows from the one before.
     fn row(&mut self, row: &Row) -> Result<(), String> {
-        let after: State = serde_json::from_value(row.state.clone()).map_err(|error| error.to_string())?;
-        let event: Event = serde_json::from_value(row.event["event"].clone()).map_err(|error| error.to_string())?;
+        let after = State::deserialize(&row.state).map_err(|error| error.to_string())?;
+        let event = Event::deserialize(&row.event["event"]).map_err(|error| error.to_string())?;
         let (again, issued) = step(&self.initial, &event, row.at);
         let again = State { refusal: after.refusal.clone(), ..again };
         if again != after {
@@ -137,6 +143,15 @@ impl Watch {
             }
             if was.is_none() && !matches!(event, Event::Begin { .. }) {
                 return Err(format!("{id} has begun, and nobody had said so: {event:?}"));
+            }
+        }
+        let ended = issued.iter().filter_map(|issued| match &issued.effect {
+            Effect::Ended(ended) => Some((ended.id, ended.outcome.clone())),
+            _ => None,
+        });
+        for (id, outcome) in ended {
+            if self.ended.iter().all(|(known, _)| *known != id) {
+                self.ended.push((id, outcome));
             }
         }
         self.commands += usize::from(row.actor.uid.is_some());
@@ -158,7 +173,14 @@ impl Watch {
         self.moves(state)?;
         let serving = sim.serving();
         let zone = serving.zone(origin().as_ref()).ok_or("the zone is not served any more")?;
-        as_decided(state, zone, &serving.regions)?;
+        // As long as nothing else is decided or served, it is as it was.
+        let looked = (engine.last, Arc::clone(serving));
+        let is_same =
+            |(last, before): &(Option<Sequence>, Arc<Serving>)| *last == looked.0 && Arc::ptr_eq(before, &looked.1);
+        if !self.looked.as_ref().is_some_and(is_same) {
+            as_decided(state, zone, &serving.regions)?;
+            self.looked = Some(looked);
+        }
         let is_new = serving.generation != self.generation;
         if serving.generation < self.generation {
             return Err(format!("the generation goes back from {} to {}", self.generation, serving.generation));
@@ -254,16 +276,9 @@ impl Watch {
         if *state.served != state.view() {
             return Err("what is served is not what is wanted".into());
         }
-        let rows = journal.since(&sim.stream(), Sequence(0), 100_000).map_err(|error| error.to_string())?;
-        for row in rows {
-            let ended = row.effects.as_array().into_iter().flatten().filter_map(|issued| issued["effect"].get("ended"));
-            for ended in ended.cloned() {
-                let ended: understudy::failover::effect::Ended =
-                    serde_json::from_value(ended).map_err(|error| error.to_string())?;
-                if self.ended.iter().all(|(id, _)| *id != ended.id) {
-                    self.ended.push((ended.id, ended.outcome));
-                }
-            }
+        let last = journal.latest(&sim.stream()).map_err(|error| error.to_string())?.map(|row| row.sequence);
+        if last != self.seen {
+            return Err(format!("row {last:?} is the last one, and nobody has looked at it"));
         }
         // Each move has come to an end, or stands still and says why.
         for id in 1..state.next_move {
@@ -282,10 +297,10 @@ pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> O
     let to = moving.plan.to.as_str();
     let left = moving.base.values().flat_map(|from| from.others.iter().chain([&from.site]));
     let left: BTreeSet<&str> = left.map(|site| site.as_str()).filter(|site| *site != to).collect();
-    let is_old = |((name, rtype), entry): &(&(Name, RrType), &Entry)| {
+    let is_old = |((name, rtype), entry): &&((Name, RrType), Entry)| {
         let Entry { rdatas, site, egress, content, .. } = entry;
-        let region = if egress.to_string().starts_with("100.") { "europe" } else { "default" };
-        if !left.contains(site.as_str()) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
+        let region = if is_european(*egress) { "europe" } else { "default" };
+        if !left.contains(&**site) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
             return false;
         }
         let told = |content: &Content, site: &str| -> Option<BTreeSet<Vec<u8>>> {
@@ -304,6 +319,10 @@ pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> O
     last.map(|((name, rtype), Entry { until, site, egress, .. })| {
         (*until, format!("{egress} holds {name} {rtype} of {site}"))
     })
+}
+
+fn is_european(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V4(address) if address.octets()[0] == 100)
 }
 
 /// What is served is what is decided: the sites and the shares of all regions.
