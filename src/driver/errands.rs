@@ -17,11 +17,12 @@ impl Driver {
     /// The candidate for a change of one zone, with all at hand that is known about such changes; about a large zone, with
     /// all that gates would ask.
     pub(super) fn looked_into(&self, origin: &Name, candidate: Candidate) -> Candidate {
-        let candidate = candidate.remembering(self.standby.memo(origin));
         if !is_large(&candidate) {
-            return candidate;
+            return candidate.remembering(self.standby.memo(origin));
         }
         let _rest = self.standby.rest();
+        // What the thread had found by now need not be found again.
+        let candidate = candidate.remembering(self.standby.memo(origin));
         let learnt = run(&candidate.errands());
         candidate.remembering(self.standby.learn(origin, learnt))
     }
