@@ -568,6 +568,7 @@ fn what_resolvers_give_is_shown_with_all_of_them() {
         ttl: crate::time::Ttl::new(60),
         old_until: Some(Timestamp(1_796_000_043_000)),
         resolvers: resolvers.clone(),
+        renames: Vec::new(),
     };
     insta::assert_snapshot!("looked", report.text());
     assert_eq!(report.exit(), Exit::Error);

@@ -96,6 +96,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "fall",
             "drain_deadline",
             "capacity_steps",
+            "rename",
             "spare_levers",
         ],
     ),

@@ -31,7 +31,7 @@ fn zone(text: &str) -> Zone {
 
 fn rename(stage: Stage) -> Rename {
     let (lever, fresh) = (name("edge.x.example"), name("edge-r1.x.example"));
-    Rename { lever, fresh, number: 1, stage, spare: false, whole: false, words: Vec::new() }
+    Rename { lever, fresh, number: 1, stage, spare: false, whole: false, words: Vec::new(), turned: None }
 }
 
 fn over(renames: &[Rename]) -> Overlays {

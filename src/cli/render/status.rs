@@ -145,11 +145,12 @@ fn under_way(zone: &ZoneStatus) -> String {
     format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
 }
 
-/// How a move stands, and the resolvers that still gave old answers or of which nothing is known.
+/// How a move stands, the resolvers that still gave old answers or of which nothing is known, and renames that would help.
 fn progress(now: &MoveStatus) -> Vec<String> {
     let late = now.late.iter().map(|found| format!("LATE: {}", found.text));
     let unsure = now.unsure.iter().map(|found| format!("UNKNOWN: {}", found.text));
-    std::iter::once(super::run::progress(now)).chain(late).chain(unsure).collect()
+    let renames = now.renames.iter().map(|rename| rename.text.clone());
+    std::iter::once(super::run::progress(now)).chain(late).chain(unsure).chain(renames).collect()
 }
 
 fn trouble(zone: &ZoneStatus) -> String {

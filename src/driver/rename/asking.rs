@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use super::proposing::Proposing;
 use super::{cause, told};
 use crate::driver::name_servers::{NameServers, SERIAL_PATIENCE, ask_all, ask_serials, query};
 use crate::driver::rename::{Deed, Order, Outcome};
@@ -41,6 +42,8 @@ pub(in crate::driver) struct Renames {
     lacking: VecDeque<(Name, Name)>,
     /// When the next one is.
     spare_due: Timestamp,
+    /// What is looked for, and was asked for, while moves wait for old answers.
+    pub(super) proposing: Proposing,
 }
 
 /// What is known of the next step in a zone.
@@ -90,12 +93,21 @@ impl Driver {
         }
         let are_none = self.renames.spares.is_empty() && self.renames.lacking.is_empty();
         let spares = (!are_none).then_some(self.renames.spare_due);
-        self.renames.looks.values().map(|look| look.due).chain(spares).min()
+        let found = self.proposals_due();
+        self.renames.looks.values().map(|look| look.due).chain(spares).chain(found).min()
     }
 
     /// Takes the steps of renames that can be taken.
     pub(in crate::driver) fn look_at_renames(&mut self) {
         self.keep_spares();
+        self.take_renames_that_turned();
+        self.do_wanted_renames();
+        self.look_for_renames();
+        self.take_due_steps();
+        self.take_renames_that_turned();
+    }
+
+    fn take_due_steps(&mut self) {
         let at = now();
         let due: Vec<Name> =
             self.renames.looks.iter().filter(|(_, look)| look.due <= at).map(|(origin, _)| origin.clone()).collect();
@@ -214,7 +226,10 @@ impl Driver {
     /// Publishes the next stage of a rename. Why it can't be, in lines.
     fn take_step(&mut self, content: &Content, rename: &Rename, stage: Stage) -> Result<(), Vec<String>> {
         let (origin, fresh) = (&content.origin, &rename.fresh);
-        let overlays = content.overlays.at(fresh.as_ref(), stage);
+        let overlays = match stage {
+            Stage::Referenced => content.overlays.turned(fresh.as_ref(), now()),
+            _ => content.overlays.at(fresh.as_ref(), stage),
+        };
         let staged = self.staged(origin, &overlays).map_err(|error| vec![error.to_string()])?;
         if !staged.touched.is_empty() {
             let line = |set: &String| format!("a move under way moves {set}");
@@ -276,7 +291,7 @@ impl Driver {
 }
 
 /// Why findings stop something, in one line; empty if none does.
-fn reasons(findings: &[Finding]) -> String {
+pub(super) fn reasons(findings: &[Finding]) -> String {
     let stopping = findings.iter().filter(|found| found.verdict.stops());
     stopping.map(|found| format!("{}: {}", found.gate, found.reason)).collect::<Vec<_>>().join("; ")
 }

@@ -52,7 +52,11 @@ impl Driver {
         let is_ready = |rename: &&Rename| rename.spare && rename.whole == whole;
         let spare = overlays.of(lever.as_ref()).find(is_ready).filter(|_| order.deed == Deed::Begin);
         let rename = match spare {
-            Some(spare) => Rename { spare: false, words, ..spare.clone() },
+            Some(spare) => {
+                // Its servers were seen to have it: what leads to the lever turns at once.
+                let turned = (spare.stage == Stage::Confirmed).then(now);
+                Rename { spare: false, words, turned, ..spare.clone() }
+            }
             None => self.fresh_rename(content, &lever, &references, order.deed == Deed::Spare, words)?,
         };
         let (fresh, stage) = (rename.fresh.clone(), rename.stage);
@@ -83,7 +87,7 @@ impl Driver {
         let chosen = choose(&sites, lever.as_ref(), content.overlays.last);
         let (fresh, number) = chosen.map_err(|why| Impossible::NoFresh { lever: lever.clone(), why })?;
         let (lever, stage, whole) = (lever.clone(), Stage::Staged, is_whole(references));
-        Ok(Rename { lever, fresh, number, stage, spare, whole, words })
+        Ok(Rename { lever, fresh, number, stage, spare, whole, words, turned: None })
     }
 
     fn judge_rename(&self, content: &Content, rename: &Rename, references: &[Reference]) -> Vec<Finding> {

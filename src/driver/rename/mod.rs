@@ -3,6 +3,7 @@
 mod asking;
 mod draft;
 pub mod gains;
+pub mod proposing;
 mod resolve;
 
 use std::collections::BTreeSet;

@@ -307,6 +307,8 @@ impl World for Simulated {
             Effect::Confirm => Event::Confirmed { effect }.into(),
             // There is nobody who would ask resolvers: moves go by the bound.
             Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
+            // Nobody finds renames here that gain something.
+            Effect::Rename { .. } => Event::RenameStopped { effect, why: "nothing is renamed here".into() }.into(),
             Effect::Alert(alert) => {
                 self.alerts.push((**alert).clone());
                 Event::Told { effect }.into()
