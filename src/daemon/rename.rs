@@ -34,6 +34,7 @@ impl Daemon {
             plan: request.plan.clone(),
             reason: moves::given(request.reason.as_deref()),
             overrides: request.overrides.clone(),
+            asks: true,
         };
         let renamed =
             self.driver.rename(&origin, &order, actor).map_err(failed)?.map_err(|why| impossible(&why, &origin))?;

@@ -194,6 +194,7 @@ impl Driver {
             plan: None,
             reason: "spare_levers".into(),
             overrides: Vec::new(),
+            asks: false,
         };
         // What speaks against it by itself costs little to find.
         let stopped = match self.draft_rename(origin, &order) {

@@ -10,7 +10,7 @@ use crate::driver::name_servers::NameServers;
 use crate::driver::{Driver, now};
 use crate::evidence::Verdict;
 use crate::exposure::known::Known as _;
-use crate::gate::rename::{Renaming, judge};
+use crate::gate::rename::{Renaming, Shown, judge};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::rename::apply::along;
@@ -61,7 +61,8 @@ impl Driver {
         };
         let (fresh, stage) = (rename.fresh.clone(), rename.stage);
         let renamed = |stage| overlays.without(fresh.as_ref()).with(Rename { stage, ..rename.clone() });
-        let findings = self.judge_rename(content, &rename, &references);
+        let shown = order.asks.then(|| self.certificates_at(content, &lever, &rename.fresh, &references));
+        let findings = self.judge_rename(content, &rename, &references, shown.as_deref());
         let (next, end) = match (order.deed, stage) {
             (Deed::Spare, _) => (renamed(Stage::Staged), renamed(Stage::Confirmed)),
             // Its servers were seen to have it: that is what it was kept ready for.
@@ -90,7 +91,13 @@ impl Driver {
         Ok(Rename { lever, fresh, number, stage, spare, whole, words, turned: None })
     }
 
-    fn judge_rename(&self, content: &Content, rename: &Rename, references: &[Reference]) -> Vec<Finding> {
+    fn judge_rename(
+        &self,
+        content: &Content,
+        rename: &Rename,
+        references: &[Reference],
+        shown: Option<&[Shown]>,
+    ) -> Vec<Finding> {
         let leads = |zone: &Content| {
             zone.sites.iter().any(|site| site.zone.is_signed() && leads_to(&site.zone, content, &rename.lever))
         };
@@ -105,6 +112,7 @@ impl Driver {
             whole: rename.whole,
             references,
             signed: &signed,
+            shown,
         };
         let mut findings = judge(&renaming);
         findings.push(self.servers_known(content));

@@ -1,6 +1,7 @@
 //! Renames: what operators ask of them, and getting each step of one published.
 
 mod asking;
+mod certificates;
 mod draft;
 pub mod gains;
 pub mod proposing;
@@ -48,6 +49,8 @@ pub struct Order {
     pub reason: String,
     /// Findings that were seen and shall not stop it.
     pub overrides: Vec<Override>,
+    /// Whether servers may be asked what is in their certificates: that takes seconds.
+    pub asks: bool,
 }
 
 /// What is to be done.

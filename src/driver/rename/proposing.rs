@@ -13,7 +13,9 @@ use crate::failover::effect::{Effect, EffectId};
 use crate::failover::event::Event;
 use crate::failover::moves::{Move, MoveId, PhaseKind};
 use crate::failover::renames::{Initiative, MOST_PROPOSED, MOST_TURNED, Proposed, Turned};
+use crate::failover::sample::Evidence;
 use crate::name::{Name, NameRef};
+use crate::observation::sight::Sight;
 use crate::profile::Kind;
 use crate::rename::apply::along;
 use crate::rename::refer::{Reference, references};
@@ -79,7 +81,8 @@ impl Driver {
             .filter_map(|lever| {
                 let references = found.remove(&lever).unwrap_or_default();
                 let gains = self.gains(content, &lever, &references, &resolvers, &old);
-                let stuck = moving.map(|_| kinds_at(&ends, lever.as_ref()));
+                let seen = moving.and_then(|moving| seen_stuck(moving, &lever, &references));
+                let stuck = seen.or_else(|| moving.map(|_| kinds_at(&ends, lever.as_ref())));
                 let gains = gains.into_iter().filter(|gains| stuck.as_ref().is_none_or(|at| at.contains(&gains.kind)));
                 // What gains least is promised. Where it is known what is stuck, all of that has to gain something.
                 let least = match stuck {
@@ -308,6 +311,20 @@ fn is_moved(ends: &[[&SiteContent; 2]], name: NameRef<'_>, whole: bool) -> bool 
     ends.iter().any(|[before, after]| records(&before.zone) != records(&after.zone))
 }
 
+/// What resolvers were seen to hold of a lever, or of what leads there; none as long as they were not asked.
+fn seen_stuck(moving: &Move, lever: &Name, references: &[Reference]) -> Option<BTreeSet<Kind>> {
+    let sample = moving.watched.sample.as_ref()?;
+    let asked = |name: &Name, evidence: &Evidence| evidence.question.starts_with(&format!("{name} "));
+    let is_of_it = |evidence: &&Evidence| {
+        asked(lever, evidence) || references.iter().any(|reference| asked(&reference.owner, evidence))
+    };
+    let kind = |evidence: &Evidence| match evidence.sight {
+        Sight::Negative => Kind::Negative,
+        _ => Kind::Positive,
+    };
+    Some(sample.late_ones().filter(is_of_it).map(kind).collect())
+}
+
 /// What caches may hold of a lever: old data, or that there is none.
 fn kinds_at(ends: &[[&SiteContent; 2]], lever: NameRef<'_>) -> BTreeSet<Kind> {
     let mut kinds = BTreeSet::new();
@@ -330,7 +347,7 @@ fn policy() -> Actor {
 }
 
 fn order(name: Name, reason: String) -> Order {
-    Order { name, deed: Deed::Begin, dry_run: false, plan: None, reason, overrides: Vec::new() }
+    Order { name, deed: Deed::Begin, dry_run: false, plan: None, reason, overrides: Vec::new(), asks: false }
 }
 
 /// A name as it is typed.
