@@ -452,6 +452,7 @@ fn status_fits_a_terminal() {
                     stage: "staged".into(),
                     spare: false,
                     waits_for: vec!["192.0.2.53:53 tells serial 2026112900, not 2026112901".into()],
+                    try_next: None,
                 }],
                 ..zone(
                     "wiki.example",

@@ -13,11 +13,15 @@ use crate::driver::rename::{Deed, Impossible, Order, Outcome};
 use crate::failover::moves::PhaseKind;
 use crate::gain::Gain;
 use crate::name::Name;
+use crate::rename::Stage;
 use crate::rename::fold::print;
 use crate::store::journal::Actor;
 
 /// Zones with more RRsets, all together, are not looked through for a status.
 pub(super) const LOOKED_THROUGH: usize = 200_000;
+
+/// The stage of a rename that a later one of the same lever has overtaken.
+const SUPERSEDED: &str = "superseded";
 
 impl Daemon {
     pub(super) fn rename(&mut self, request: &RenameRequest, actor: &Actor) -> Result<RenameReport, Failure> {
@@ -62,6 +66,7 @@ impl Daemon {
             fresh: renamed.fresh,
             dry_run: request.dry_run,
             plan: renamed.plan,
+            leads_to_fresh: renamed.leads_to_fresh,
             references,
             reference_ttl: renamed.reference_ttl,
             findings: renamed.findings.iter().map(|found| translate::finding(found, &order.overrides)).collect(),
@@ -111,15 +116,26 @@ impl Daemon {
     pub(super) fn renames_of(&self, origin: &Name) -> Vec<RenameStatus> {
         let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
         let next = crate::driver::rename::next(&zone.content.overlays).map(|rename| &rename.fresh);
-        let status = |rename: &crate::rename::Rename| RenameStatus {
-            lever: rename.lever.clone(),
-            fresh: rename.fresh.clone(),
-            stage: rename.stage.to_string(),
-            spare: rename.spare,
-            waits_for: match next == Some(&rename.fresh) {
+        let turns = zone.content.overlays.own_turns();
+        let status = |rename: &crate::rename::Rename| {
+            let waits_for = match next == Some(&rename.fresh) {
                 true => self.driver.rename_waits_for(origin).to_vec(),
                 false => Vec::new(),
-            },
+            };
+            let is_latest = turns.iter().any(|turn| turn.fresh == rename.fresh);
+            let stage = match rename.stage {
+                Stage::Referenced if !is_latest => SUPERSEDED.to_owned(),
+                stage => stage.to_string(),
+            };
+            let (zone, fresh) = (dotless(origin.as_ref()), dotless(rename.fresh.as_ref()));
+            let try_next = (!waits_for.is_empty()).then(|| {
+                format!(
+                    "put that right, or, where a server is gone for good, take it out of `name_servers` and type `understudy \
+                     reload`; `understudy rename {zone} {fresh} --undo` takes the rename back"
+                )
+            });
+            let (lever, fresh, spare) = (rename.lever.clone(), rename.fresh.clone(), rename.spare);
+            RenameStatus { lever, fresh, stage, spare, waits_for, try_next }
         };
         zone.content.overlays.renames.iter().map(status).collect()
     }

@@ -179,11 +179,17 @@ fn comes_along(renaming: &Renaming<'_>) -> Finding {
     Finding { verdict: Verdict::Warn, ..renaming.found(id::RENAME_COMES_ALONG, reason, String::new(), left) }
 }
 
+/// Whether clients look for the name that they are led to in a certificate. Over UDP there is none to be seen.
+pub fn goes_by_name(reference: &Reference) -> bool {
+    let is_udp = || reference.owner.as_ref().labels().nth(1).is_some_and(|label| label.eq_ignore_ascii_case(b"_udp"));
+    reference.rtype == RrType::MX || reference.rtype == RrType::SRV && !is_udp()
+}
+
 /// Mail servers, and clients of services, look for the name that MX or SRV led them to in the certificate. Through an alias, and
 /// behind HTTPS and SVCB records (RFC 9460 §2.4.2), it is the front's name that is looked for: that stays.
 fn certificate(renaming: &Renaming<'_>) -> Finding {
     let Renaming { origin, lever, fresh, references, shown, .. } = *renaming;
-    let by_name = references.iter().filter(|reference| matches!(reference.rtype, RrType::MX | RrType::SRV));
+    let by_name = references.iter().filter(|reference| goes_by_name(reference));
     let leads: BTreeSet<String> =
         by_name.map(|found| format!("{} {} leads to {lever}", found.owner, found.rtype)).collect();
     if leads.is_empty() {

@@ -55,7 +55,12 @@ fn begun(rename: &str) -> Scene {
     }
     home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
     home.expect(0, "reload");
-    home.expect(0, "failover wiki.example --to two --until begun");
+    // The very thing: a resolver that asks the old site is told that there is none.
+    let report = home.cli("failover wiki.example --to two --dry-run").json;
+    let findings = report["findings"].as_array().unwrap();
+    let stops = findings.iter().find(|found| found["gate"] == "zone.cross-closure").unwrap();
+    let word = format!("zone.cross-closure@{}", &stops["digest"].as_str().unwrap()[..8]);
+    home.expect(0, &format!("failover wiki.example --to two --until begun --override {word}"));
     Scene { home, daemon, fleet, begun: Instant::now() }
 }
 

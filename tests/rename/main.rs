@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificate;
 mod crash;
 mod cycle;
 mod drain;

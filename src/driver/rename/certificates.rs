@@ -14,7 +14,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{AlertDescription, ClientConnection, Error};
 
 use crate::driver::Driver;
-use crate::gate::rename::{Shown, Shows};
+use crate::gate::rename::{Shown, Shows, goes_by_name};
 use crate::name::{Name, NameRef};
 use crate::probe::ask::any_certificate;
 use crate::rename::refer::Reference;
@@ -60,8 +60,7 @@ impl Driver {
         if references.iter().any(|reference| reference.rtype == RrType::MX) {
             ports.insert((RrType::MX, SMTP));
         }
-        let led =
-            references.iter().filter(|reference| reference.rtype == RrType::SRV && is_stream(reference.owner.as_ref()));
+        let led = references.iter().filter(|reference| reference.rtype == RrType::SRV && goes_by_name(reference));
         for Reference { owner, target, .. } in led {
             for site in self.serving.zones().iter().flat_map(|zone| &zone.content.sites) {
                 let sets = site.zone.rrset(owner.as_ref(), RrType::SRV).into_iter();
@@ -80,11 +79,6 @@ impl Driver {
         }
         ports
     }
-}
-
-/// Whether a service is one over TCP: over others there is no certificate to be seen here.
-fn is_stream(owner: NameRef<'_>) -> bool {
-    owner.labels().nth(1).is_none_or(|label| !label.eq_ignore_ascii_case(b"_udp"))
 }
 
 fn address(data: &[u8]) -> Option<IpAddr> {

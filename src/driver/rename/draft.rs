@@ -235,8 +235,7 @@ impl Driver {
         };
         let days = QUIET.as_secs() / 86_400;
         let remedy = format!(
-            "wait until it was left alone for {days} days, with `retention` in `[exposures]` no shorter than that; to \
-             retire it now, override this by the digest shown"
+            "wait until it was left alone for {days} days; to retire it now, override this by the digest shown"
         );
         let zone = content.origin.clone();
         let items = vec![format!("{old}: who still leads there would be told that it does not exist")];
@@ -264,15 +263,8 @@ impl Driver {
         }
         let owners = content.sites.iter().flat_map(|site| along(&site.zone, old.as_ref(), whole));
         let gone: BTreeSet<u64> = owners.map(|owner| self.serving.key.of(owner.name.to_lowercase().as_ref())).collect();
-        self.folding.as_ref()?.look(|known| {
-            let of_zone = |edition| known.edition(edition).is_some_and(|info| info.zone == content.origin);
-            let told = known.points().iter().filter(|(_, point)| of_zone(point.what.edition));
-            // What had no room to be noted by its name may have been one of them.
-            let told = told.filter(|(_, point)| point.what.question.is_none_or(|(by, _)| gone.contains(&by.name)));
-            let last = told.map(|(_, point)| point.last).max();
-            let kept = Timestamp(now().0.saturating_sub(known.retention().as_millis() as i64));
-            Some((last, known.since().max(known.blind_until_of(&content.origin)).max(kept)))
-        })
+        let told = self.folding.as_ref()?.look(|known| known.last_told(&content.origin, &gone, now()));
+        Some((told.last, told.since))
     }
 }
 
