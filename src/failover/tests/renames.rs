@@ -78,7 +78,7 @@ fn what_led_to_a_lever_is_waited_for_and_the_lever_no_more() {
     assert!(play.at(id).watched.sample.is_some() && late > now.after(seconds(60)), "{late}");
     let turned = turned("edge", now);
     let lines = told(&mut play, &Event::FrontsTurned { id, levers: vec![turned.clone()] });
-    assert!(lines[0].starts_with("move 1: what led to edge.wiki.example. leads to edge-r1"), "{lines:?}");
+    assert!(lines[1].starts_with("move 1: what led to edge.wiki.example. leads to edge-r1"), "{lines:?}");
     assert_eq!(until(&play, id), turned.until(), "sooner than it was to be asked again");
     assert!(play.at(id).watched.sample.is_none());
     assert!(play.event(&Event::FrontsTurned { id, levers: vec![turned.clone()] }).is_err(), "it is known");
