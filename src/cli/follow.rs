@@ -183,7 +183,7 @@ impl Follower {
 async fn ask(dir: &Path, key: &RunKey, after: u64) -> Result<RunReport, Failure> {
     let request = RunRequest { zone: key.zone.clone(), run: key.run, after };
     match client::call(dir, &Request::Run(request)).await? {
-        Response::Run(report) => Ok(report),
+        Response::Run(report) => Ok(*report),
         _ => Err(Failure::new("the daemon answered something else than was asked", "the run goes on", "")),
     }
 }

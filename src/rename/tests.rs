@@ -253,7 +253,7 @@ fn what_differs_by_site_is_printed_by_site() {
     let overlays = over(&[rename(Stage::Referenced)]);
     let served = sites.each_ref().map(|base| overlaid(base, &overlays).unwrap());
     let printed = print(sites[0].origin(), &[("a", &served[0]), ("b", &served[1])], &overlays);
-    let expected = "; edge.x.example. is renamed to edge-r1.x.example..\n\
+    let expected = "; edge.x.example. is renamed to edge-r1.x.example.\n\
         ; For the site a, these records are new:\nedge-r1\t60\tIN\tA\t192.0.2.1\n\
         ; For the site b, these records are new:\nedge-r1\t60\tIN\tA\t198.51.100.1\n\
         ; For all sites, these take the place of those of the same name and type:\nwww\t60\tIN\tCNAME\tedge-r1\n";

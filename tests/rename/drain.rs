@@ -34,6 +34,14 @@ struct Scene {
 
 /// A move has begun after both resolvers were asked; `rename` is the zone's policy.
 fn begun(rename: &str) -> Scene {
+    begun_with(rename, |fleet| {
+        fleet.unbound("lawful", &[]);
+        fleet.bind("stuck", &["min-ncache-ttl 90"]);
+    })
+}
+
+/// The same with other resolvers; those called `measured` are measured before.
+fn begun_with(rename: &str, start: impl FnOnce(&mut Fleet)) -> Scene {
     for address in ["127.0.0.2/32", "127.0.0.3/32"] {
         run(Command::new("ip").args(["address", "add", address, "dev", "lo"]));
     }
@@ -46,15 +54,21 @@ fn begun(rename: &str) -> Scene {
     let home = Home::new(&config, &[("zone", ZONE), ("two", SITE)]);
     let daemon = home.serve();
     let mut fleet = Fleet::new(&Name::absolute("wiki.example").unwrap(), Ipv4Addr::new(127, 0, 0, 3));
-    fleet.unbound("lawful", &[]);
-    fleet.bind("stuck", &["min-ncache-ttl 90"]);
+    fleet.also("_canary.wiki.example", Ipv4Addr::new(127, 0, 0, 2));
+    start(&mut fleet);
     let mut resolvers = String::new();
     for (name, address) in fleet.addresses() {
         resolvers += &format!("[[resolver]]\nname = '{name}'\naddress = '{}'\nrate = 50\n", address.ip());
-        assert_eq!(addresses(address, "www.wiki.example"), 0, "{name}");
     }
     home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
     home.expect(0, "reload");
+    for (name, address) in fleet.addresses() {
+        if name == "measured" {
+            let measured = home.cli("probe calibrate measured --ttl 2s --watch 15s");
+            assert_eq!(measured.code, 0, "{measured:?}");
+        }
+        assert_eq!(addresses(address, "www.wiki.example"), 0, "{name}");
+    }
     // The very thing: a resolver that asks the old site is told that there is none.
     let report = home.cli("failover wiki.example --to two --dry-run").json;
     let findings = report["findings"].as_array().unwrap();
@@ -196,5 +210,19 @@ fn peer_a_policy_that_wants_none_is_silent() {
         let told = scene.daemon.log() + &scene.history() + &scene.text("status").1;
         assert!(told.contains("LATE: stuck") && !told.contains("PROPOSED"), "{told}");
         assert_eq!(scene.renames(), 0);
+    });
+}
+
+/// One that is measured to keep denials stretches the wait, until nothing leads to what it keeps.
+#[test]
+fn peer_what_is_measured_of_the_lever_is_not_waited_for() {
+    with_resolvers("drain::peer_what_is_measured_of_the_lever_is_not_waited_for", || {
+        let keeps: fn(bool, u32) -> u32 = |negative, ttl| if negative { 90 } else { ttl };
+        let scene = begun_with("do", |fleet| fleet.shim("measured", keeps));
+        let told = scene.to_its_end();
+        let (before, after) = told.split_once("what led to edge.wiki.example. leads to").unwrap();
+        assert!(before.contains("by what was measured of measured"), "{told}");
+        assert!(!after.contains("by what was measured of") && !after.contains("LATE"), "{told}");
+        eprintln!("over after {:?}\n{told}", scene.begun.elapsed());
     });
 }
