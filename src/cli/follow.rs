@@ -122,7 +122,7 @@ impl Follower {
         let RunKey { zone, run } = self.key.clone();
         let request = Request::Run(RunRequest { zone, run, after: self.after });
         let asked = self.live.ask(&request, |response| match response {
-            Response::Run(report) => Some(report),
+            Response::Run(report) => Some(*report),
             _ => None,
         });
         asked.await

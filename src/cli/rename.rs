@@ -1,5 +1,6 @@
 //! `rename`: begun, and followed until what refers to the lever leads to the fresh name.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use super::daemon::{at_once, runtime};
@@ -41,6 +42,11 @@ pub(super) fn run(source: &Source, request: RenameRequest, json: bool) -> Exit {
 pub(super) fn list(source: &Source, request: RenamesRequest, json: bool) -> Exit {
     let (print_only, report) = (request.print, renames(source, request));
     match report {
+        Ok(RenamesReport { lines: Some(lines), zone, .. }) if print_only && !json && lines.is_empty() => {
+            let zone = dotless(zone.as_ref());
+            let _ = writeln!(std::io::stderr(), "understudy: nothing of {zone} is renamed: there is nothing to print");
+            Exit::Done
+        }
         Ok(RenamesReport { lines: Some(lines), .. }) if print_only && !json => {
             ended(Exit::Done, print(lines.as_bytes()))
         }

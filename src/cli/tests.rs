@@ -480,6 +480,7 @@ fn status_fits_a_terminal() {
                     stage: "staged".into(),
                     spare: false,
                     waits_for: vec!["192.0.2.53:53 tells serial 2026112900, not 2026112901".into()],
+                    try_next: None,
                 }],
                 ..zone(
                     "wiki.example",
@@ -722,6 +723,7 @@ fn what_resolvers_give_is_shown_with_all_of_them() {
         ttl: crate::time::Ttl::new(60),
         old_until: Some(Timestamp(1_796_000_043_000)),
         resolvers: resolvers.clone(),
+        renames: Vec::new(),
     };
     insta::assert_snapshot!("looked", report.text());
     assert_eq!(report.exit(), Exit::Error);

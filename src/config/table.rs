@@ -96,6 +96,7 @@ pub(super) const SCHEMA: &[(&str, &[&str])] = &[
             "fall",
             "drain_deadline",
             "capacity_steps",
+            "rename",
             "spare_levers",
         ],
     ),

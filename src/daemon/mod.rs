@@ -250,7 +250,7 @@ impl Daemon {
             }
             Request::Steer(request) => self.steer(request, actor).map(Response::Steer),
             Request::Site(request) => self.force_site(request, actor).map(Response::Steer),
-            Request::Run(request) => self.run_report(request).map(Response::Run),
+            Request::Run(request) => self.run_report(request).map(Box::new).map(Response::Run),
             Request::History(request) => self.history(request).map(Response::History),
             Request::Explain(request) => self.explain(request).map(Box::new).map(Response::Explain),
             Request::Drain(request) => self.drain(request).map(Box::new).map(Response::Drain),

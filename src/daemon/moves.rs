@@ -4,8 +4,8 @@ use super::{Daemon, drains, failed, translate};
 use crate::config::nearest::UnknownName;
 use crate::control::api::moves::{
     Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
-    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest, SteerReport,
-    SteerRequest, WeighedStep,
+    MoveRequest, MoveStatus, ProposedRename, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest,
+    SteerReport, SteerRequest, WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
 use crate::driver::Driver;
@@ -14,9 +14,10 @@ use crate::driver::engine::By;
 use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
 use crate::failover::effect::{Effect, Issued};
 use crate::failover::health::Health;
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase};
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
 use crate::failover::plan::{Impossible, Kind, MoveRequest as Wanted};
 use crate::failover::refusal::Refusal;
+use crate::failover::renames::Proposed;
 use crate::failover::sample::{Evidence, is_late};
 use crate::failover::steps::Steps;
 use crate::failover::story;
@@ -548,10 +549,28 @@ pub(super) fn status(id: MoveId, moving: &Move) -> MoveStatus {
         sample: moving.watched.sample.as_ref().map(|sample| sample.counts.clone()).unwrap_or_default(),
         late: sampled(moving, story::late, is_late),
         unsure: sampled(moving, |found, _| story::unsure(found), |sight| !is_late(sight)),
+        renames: proposed(moving),
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
         began: moving.started,
     }
+}
+
+/// The renames that would lead users round what caches hold, as long as these are waited for.
+pub(super) fn proposed(moving: &Move) -> Vec<ProposedRename> {
+    let watched = &moving.watched;
+    let is_done = |rename: &&Proposed| watched.turned.iter().any(|turned| turned.lever == rename.lever);
+    let is_draining = moving.phase.kind() == PhaseKind::Draining;
+    let renames = watched.renames.iter().filter(|rename| is_draining && !is_done(rename));
+    let one = |rename: &Proposed| ProposedRename {
+        lever: rename.lever.clone(),
+        command: rename.command.clone(),
+        gain: rename.gain.clone(),
+        against: rename.against.clone(),
+        by_policy: rename.by_policy,
+        text: story::proposed(rename),
+    };
+    renames.map(one).collect()
 }
 
 /// What resolvers gave, as far as it is not what our zone gives.

@@ -37,6 +37,8 @@ const ANSWERED: Duration = Duration::from_millis(250);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// What a wait rests on once other name servers give what is published.
 const HAVE: &str = "when the last name server was seen to give the new content, and the greatest TTL of old answers";
+/// What a wait rests on once levers were renamed meanwhile.
+const PAST_LEVERS: &str = "the TTLs of old answers, and of what led to levers that were renamed";
 /// How often it is looked at what was measured of resolvers while nothing else has changed.
 const MEASURED_AGAIN: Duration = Duration::from_secs(30);
 /// What is known sooner than that is not worth a row in the journal.
@@ -173,6 +175,12 @@ impl Driver {
             let ttl = look.ttl;
             let mut is_noted = false;
             let (bound, basis, due) = match self.others_of(origin, at) {
+                // What was told since then is of no edition that is answered still, whatever of it is answered otherwise. What is
+                // waited for by then is known, and each who was told anything.
+                Others::None if !moving.watched.turned.is_empty() => {
+                    is_noted = self.is_all_noted(origin, at);
+                    (was, PAST_LEVERS.into(), None)
+                }
                 Others::None => {
                     let sooner = self.bound_of(origin, &state, &moving, at);
                     is_noted = sooner.as_ref().is_some_and(|bound| bound.basis != Basis::Journal);
@@ -276,6 +284,13 @@ impl Driver {
         let Some(zone) = self.serving.zone(origin.as_ref()) else { return Ttl::MAX };
         let longest = zone.content.sites.iter().map(|site| site.zone.longest_ttl()).max().unwrap_or_default();
         longest.min(zone.content.policy.max_ttl.unwrap_or(Ttl::MAX)).max(self.held(origin).longest_ttl())
+    }
+
+    /// Whether all is noted of who was told what of a zone and may hold it still.
+    fn is_all_noted(&self, origin: &Name, at: Timestamp) -> bool {
+        let longest = self.longest_of(origin).duration();
+        let blind_until = self.folding.as_ref().map(|folding| folding.look(|known| known.blind_until_of(origin)));
+        blind_until.is_some_and(|until| until.after(longest) <= at)
     }
 
     /// Until when answers may be held that are no longer given in the regions of a move.

@@ -171,6 +171,11 @@ impl State {
         self.pending.values().any(|pending| pending.effect == Effect::Sample { id })
     }
 
+    /// Whether a lever is being renamed by the policy's word, and that is not known to have begun.
+    pub fn is_renaming(&self) -> bool {
+        self.pending.values().any(|pending| matches!(pending.effect, Effect::Rename { .. }))
+    }
+
     /// What counts of a site's health; unknown for one that there is not.
     pub fn health_of(&self, site: &SiteName) -> Health {
         self.health.get(site).map_or(Health::Unknown, |known| known.effective())

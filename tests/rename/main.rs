@@ -4,8 +4,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificate;
 mod crash;
 mod cycle;
+mod drain;
 mod edits;
 mod lab;
 mod lag;
@@ -34,7 +36,7 @@ svc HTTPS 1 edge alpn=h2
 _443._tcp.edge TLSA 3 1 1 00
 far CNAME somewhere.else.
 plain A 192.0.2.7
-mail A 192.0.2.25
+mail A 127.0.0.1
 in MX 10 mail
 ";
 

@@ -100,6 +100,9 @@ impl Report for LookReport {
         if let Some(ttl) = self.ttl.filter(|_| self.resolvers.iter().any(|resolver| resolver.ttl_too_long)) {
             let _ = writeln!(text, "\n!: longer than the {ttl} s that our zone tells");
         }
+        for rename in self.renames.iter().filter(|_| !self.complete) {
+            let _ = writeln!(text, "\n{}", rename.text);
+        }
         text
     }
 

@@ -150,12 +150,14 @@ fn under_way(zone: &ZoneStatus) -> String {
     format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
 }
 
-/// How a move stands, what its wait rests on, and the resolvers that still gave old answers or of which nothing is known.
+/// How a move stands, what its wait rests on, the resolvers that still gave old answers or of which nothing is known, and
+/// renames that would help.
 fn progress(now: &MoveStatus) -> Vec<String> {
     let late = now.late.iter().map(|found| format!("LATE: {}", found.text));
     let unsure = now.unsure.iter().map(|found| format!("UNKNOWN: {}", found.text));
     let basis = now.basis.iter().filter(|_| now.held.is_none()).map(|basis| format!("  that rests on: {basis}"));
-    std::iter::once(super::run::progress(now)).chain(basis).chain(late).chain(unsure).collect()
+    let renames = now.renames.iter().map(|rename| rename.text.clone());
+    std::iter::once(super::run::progress(now)).chain(basis).chain(late).chain(unsure).chain(renames).collect()
 }
 
 fn trouble(zone: &ZoneStatus) -> String {

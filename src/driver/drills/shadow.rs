@@ -166,6 +166,8 @@ impl World for Shadow {
             },
             // No resolver is sent here: there is nothing that one could be asked for.
             Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
+            // Nobody finds renames here that gain something.
+            Effect::Rename { .. } => Event::RenameStopped { effect, why: "nothing is renamed here".into() }.into(),
             Effect::Alert(alert) => {
                 self.alerts.push((**alert).clone());
                 Event::Told { effect }.into()

@@ -74,6 +74,7 @@ impl Turn {
                 self.state.pending.remove(&id);
                 self.unsampled(sampled);
             }
+            Effect::Rename { .. } => _ = self.rename_stopped(id, why),
             Effect::Alert(_) => _ = self.state.pending.remove(&id),
             Effect::Publish if failures == TRIES => {
                 let publishing = self.state.moves.iter().filter(|(_, moving)| moving.phase.is_publishing());

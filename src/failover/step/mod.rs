@@ -6,6 +6,7 @@ mod configure;
 mod health;
 mod orders;
 mod publish;
+mod renames;
 mod sampled;
 
 use std::time::Duration;
@@ -119,6 +120,10 @@ impl Turn {
             Event::Configured { policy, sites, regions } => self.configured(policy, sites, regions),
             Event::DrainBound { id, until, basis, longer } => self.drain_bound(*id, *until, basis, longer),
             Event::DrainSampled { effect, sample } => self.drain_sampled(*effect, sample),
+            Event::RenamesFound { id, renames } => self.renames_found(*id, renames),
+            Event::RenameBegun { effect, fresh } => self.rename_begun(*effect, fresh),
+            Event::RenameStopped { effect, why } => self.rename_stopped(*effect, why),
+            Event::FrontsTurned { id, levers } => self.fronts_turned(*id, levers),
             Event::ContentChanged { moves } => self.content_changed(moves),
             Event::Restarted => self.restarted(self.before),
             Event::StateDoubted { why } => {
@@ -224,8 +229,8 @@ impl Turn {
                 self.state.previous.edit().insert(region.clone(), origin.site.clone());
             }
         }
-        let of_it = [Effect::Judge { id }, Effect::Sample { id }];
-        self.state.pending.retain(|_, pending| !of_it.contains(&pending.effect));
+        let of_it = |effect: &Effect| matches!(effect, Effect::Judge { id: of } | Effect::Sample { id: of } | Effect::Rename { id: of, .. } if *of == id);
+        self.state.pending.retain(|_, pending| !of_it(&pending.effect));
         let base = last.base.clone();
         self.issue(Effect::Ended(Frozen::new(Ended { id, outcome, at: self.now, last })));
         self.rerouted = true;

@@ -293,6 +293,8 @@ impl World for Simulated {
             Effect::Confirm => Event::Confirmed { effect }.into(),
             // There is nobody who would ask resolvers: moves go by the bound.
             Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
+            // Nobody finds renames here that gain something.
+            Effect::Rename { .. } => Event::RenameStopped { effect, why: "nothing is renamed here".into() }.into(),
             // The journal has them: there is nobody else to tell.
             Effect::Alert(_) | Effect::Ended(_) => Event::Told { effect }.into(),
         })
