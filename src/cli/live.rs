@@ -18,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How many times: one that is ending may take requests for a moment.
 const LOOKS: u32 = 20;
 
+/// Takes the line back that the cursor is in.
+const CLEAR: &str = "\r\x1b[K";
+
 /// A daemon that is asked again and again.
 pub(super) struct Live {
     dir: PathBuf,
@@ -142,7 +145,7 @@ impl Page {
     pub(super) fn stands(&mut self, text: &str) {
         if !self.json && std::io::stdout().is_terminal() {
             let mut out = std::io::stdout().lock();
-            let _ = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
+            let _ = out.write_all(over(text).as_bytes()).and_then(|()| out.flush());
             self.shown = true;
         }
     }
@@ -150,7 +153,7 @@ impl Page {
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let mut out = std::io::stdout().lock();
-            let _ = write!(out, "\r\x1b[K").and_then(|()| out.flush());
+            let _ = out.write_all(CLEAR.as_bytes()).and_then(|()| out.flush());
         }
     }
 }
@@ -161,7 +164,25 @@ impl Drop for Page {
     }
 }
 
+/// `text` in place of the line that the cursor is in. What is wider than the terminal is cut off and not broken (DECAWM): of two
+/// lines the next one would take back the second alone, and each would leave one behind.
+fn over(text: &str) -> String {
+    format!("{CLEAR}\x1b[?7l{text}\x1b[?7h")
+}
+
 /// One JSON value on a line of its own.
 pub(super) fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_written_over_is_one_line_on_any_terminal() {
+        let shown = over("switchover 1: default knams -> pmtpa");
+        let (cleared, rest) = shown.split_once("\x1b[?7l").expect("wide lines are cut");
+        assert_eq!((cleared, rest), (CLEAR, "switchover 1: default knams -> pmtpa\x1b[?7h"), "and others are not");
+    }
 }

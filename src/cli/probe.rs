@@ -1,12 +1,12 @@
 //! Measuring resolvers: the daemon does it; what is found is shown as it comes.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::daemon::{at_once, runtime};
-use super::live::{self, Live, Lost, line};
+use super::live::{self, Live, Lost, Page};
 use super::render::{Report as _, probe};
 use super::{Exit, show};
 use crate::config::Source;
@@ -54,29 +54,25 @@ async fn follow(mut live: Live, request: &Request, json: bool) -> Result<Exit, L
     let mut report = ask(&mut live, request).await?;
     let number = report.number;
     let mut shown = 0;
-    let terminal = !json && std::io::stdout().is_terminal();
+    let mut page = Page::new(json);
     loop {
-        let mut out = std::io::stdout().lock();
-        let clear = if terminal { "\r\x1b[K" } else { "" };
         for found in report.resolvers.get(shown..).unwrap_or_default() {
-            let text = if json { line(found) } else { found.text() };
-            let _ = write!(out, "{clear}{text}");
+            page.tell(found, |found| found.text());
             shown += 1;
         }
-        if terminal && report.under_way {
-            let _ = write!(out, "{clear}{}", probe::progress(&report));
+        if report.under_way {
+            page.stands(&probe::progress(&report));
         }
-        let _ = out.flush();
-        drop(out);
         if !report.under_way || report.number != number {
             let failed = report.resolvers.iter().any(|found| found.measured.is_none());
             return Ok(if failed || report.number != number { Exit::Error } else { Exit::Done });
         }
         tokio::select! {
             _ = stop.recv() => {
+                drop(page);
                 let _ = writeln!(
                     std::io::stderr(),
-                    "{clear}understudy: measuring goes on; `understudy probe calibrate --attach` follows it"
+                    "understudy: measuring goes on; `understudy probe calibrate --attach` follows it"
                 );
                 return Ok(Exit::Interrupted);
             }
