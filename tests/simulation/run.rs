@@ -354,7 +354,8 @@ impl<J: Journal> Run<J> {
             return Ok(());
         }
         let now = self.clock.now();
-        let held = last_held(moving, zone, &self.resolvers).map_or(now, |(held, _)| held.max(now));
+        let held = last_held(moving, zone, self.watch.contents_since(id), &self.resolvers)
+            .map_or(now, |(held, _)| held.max(now));
         let until = Timestamp(held.0 + self.world.skew());
         self.drive(
             Event::DrainBound { id, until, basis: "what resolvers hold".into(), longer: Vec::new() },

@@ -58,6 +58,8 @@ pub struct Watch {
     begun: BTreeSet<MoveId>,
     drained: BTreeSet<MoveId>,
     directions: BTreeMap<MoveId, Direction>,
+    /// What the zone said since each move began, as it was edited.
+    contents: BTreeMap<MoveId, Vec<Arc<Content>>>,
     ended: Vec<(MoveId, Outcome)>,
     /// What was last held against each other: the last row, and what was served.
     looked: Option<(Option<Sequence>, Arc<Serving>)>,
@@ -81,6 +83,7 @@ impl Watch {
             begun: BTreeSet::new(),
             drained: BTreeSet::new(),
             directions: BTreeMap::new(),
+            contents: BTreeMap::new(),
             ended: Vec::new(),
             looked: None,
         }
@@ -234,6 +237,10 @@ impl Watch {
         now: Timestamp,
     ) -> Result<(), String> {
         for (id, moving) in &state.moves {
+            let contents = self.contents.entry(*id).or_default();
+            if contents.last().is_none_or(|last| !Arc::ptr_eq(last, &zone.content)) {
+                contents.push(Arc::clone(&zone.content));
+            }
             let forward = moving.direction == Direction::Forward;
             if moving.published > Share::NONE
                 && forward
@@ -241,10 +248,10 @@ impl Watch {
                 && moving.plan.kind == Kind::Switchover
             {
                 let low = Timestamp(now.0 + i64::from(moving.policy.low_ttl.seconds()) * 1000);
-                self.nobody_holds(moving, zone, resolvers, low, "longer than the low TTL, and clients move")?;
+                self.nobody_holds(*id, moving, zone, resolvers, low, "longer than the low TTL, and clients move")?;
             }
             if matches!(moving.phase, Phase::Baking { .. }) && self.drained.insert(*id) {
-                self.nobody_holds(moving, zone, resolvers, now, "and old answers count as gone")?;
+                self.nobody_holds(*id, moving, zone, resolvers, now, "and old answers count as gone")?;
             }
         }
         Ok(())
@@ -253,18 +260,24 @@ impl Watch {
     /// Whether no resolver holds, beyond `until`, what a site that is left answered and the target does not.
     fn nobody_holds(
         &self,
+        id: MoveId,
         moving: &Move,
         zone: &ZoneServing,
         resolvers: &[Resolver],
         until: Timestamp,
         why: &str,
     ) -> Result<(), String> {
-        match last_held(moving, zone, resolvers) {
+        match last_held(moving, zone, self.contents_since(id), resolvers) {
             Some((held, what)) if held.0 - self.forward > until.0 => {
                 Err(format!("{what} {} ms too long: {why}", held.0 - until.0))
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the zone said since a move began, the first first.
+    pub fn contents_since(&self, id: MoveId) -> &[Arc<Content>] {
+        self.contents.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub fn end(&mut self, sim: &Simulated, engine: &Engine, journal: &dyn Journal) -> Result<(), String> {
@@ -292,8 +305,14 @@ impl Watch {
     }
 }
 
-/// Until when some resolver holds what a site that is left answered and the target does not; who, and what.
-pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> Option<(Timestamp, String)> {
+/// Until when some resolver holds what a site that is left answered and the target did not since the move began; who, and
+/// what.
+pub fn last_held(
+    moving: &Move,
+    zone: &ZoneServing,
+    since: &[Arc<Content>],
+    resolvers: &[Resolver],
+) -> Option<(Timestamp, String)> {
     let to = moving.plan.to.as_str();
     let left = moving.base.values().flat_map(|from| from.others.iter().chain([&from.site]));
     let left: BTreeSet<&str> = left.map(|site| site.as_str()).filter(|site| *site != to).collect();
@@ -309,10 +328,9 @@ pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> O
             Some(set.iter().flat_map(|set| set.rdatas()).map(<[u8]>::to_vec).collect())
         };
         let held_as: Option<BTreeSet<Vec<u8>>> = Some(rdatas.iter().cloned().collect());
-        // What both ends answer alike, or did when it was told, does not move: an edit made it what it is.
-        told(&zone.content, site) != told(&zone.content, to)
-            && told(content, to) != held_as
-            && told(&zone.content, to) != held_as
+        // What both ends answer alike, or did when it was told or at any time since, does not move: an edit made it what it is.
+        let mut contents = since.iter().chain([content, &zone.content]);
+        told(&zone.content, site) != told(&zone.content, to) && contents.all(|content| told(content, to) != held_as)
     };
     let old = resolvers.iter().flat_map(Resolver::caches).filter(is_old);
     let last = old.max_by_key(|(_, entry)| entry.until);
