@@ -1,7 +1,7 @@
 //! The engine against what BIND, NSD and Knot agreed on when they were asked last: the differential test without the
 //! peers, over a part of its questions.
 //!
-//! `UNDERSTUDY_RECORD=1 cargo nextest run --test differential` makes a new recording; `mutants.rs` shows that this test
+//! `UNDERSTUDY_RECORD=1 cargo nextest run --test differential unsigned` makes a new recording; `mutants.rs` shows that this test
 //! notices a wrong engine.
 
 mod support;

@@ -23,8 +23,9 @@ pub struct What {
     pub question: Option<(Decided, RrType)>,
 }
 
-/// What was told, and when.
+/// What was told, and when. In a cache line of its own: of many points each note waits for memory once.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Point {
     /// What.
     pub what: What,

@@ -15,8 +15,9 @@ use crate::serving::Serving;
 use crate::serving::told::Edition;
 use crate::time::Timestamp;
 
-/// How long the thread waits: while there is work, and when there is none.
-const WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(80));
+/// How long the thread waits: while there is work, and when there is none. Meanwhile a ring fills by a tenth at 300,000 answers
+/// a second.
+const WAIT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
 /// How many notes of each worker are taken in at once; whoever wants to know something waits for no more than these.
 const AT_ONCE: usize = 1 << 13;
 /// How often a little of what is old is forgotten: all is passed over in some minutes.
@@ -52,6 +53,9 @@ impl Folding {
                 swept = if sweeps { now } else { swept };
                 let count = folding.turn(sweeps.then_some(now));
                 drop(folding);
+                if count >= AT_ONCE {
+                    continue;
+                }
                 wait = if count > 0 { WAIT.0 } else { (wait * 2).min(WAIT.1) };
                 thread::sleep(wait);
             }

@@ -2,7 +2,7 @@
 //! tests.
 //!
 //! hickory does not send octets that it has not encoded itself, so our answer is decoded and encoded again. What that
-//! changes is listed in `tests/serve_handler.rs`.
+//! changes is listed in `tests/serve/handler.rs`.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

@@ -1,7 +1,12 @@
 //! The zone checks: each kind of finding on zones that have it and on siblings that don't; and our verdicts beside those
-//! of BIND, Knot and NSD.
+//! of BIND, Knot and NSD. Signed zones: `check`, and the gates.
+
+#[path = "../support/mod.rs"]
+mod support;
 
 mod peers;
+mod signed;
+mod signed_gates;
 mod table;
 
 use std::collections::BTreeSet;

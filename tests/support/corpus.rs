@@ -62,7 +62,7 @@ impl Recording {
             recording.fingerprint,
             fingerprint(cases),
             "the recording is of other zones or questions: make a new one by \
-             `UNDERSTUDY_RECORD=1 cargo nextest run --test differential`"
+             `UNDERSTUDY_RECORD=1 cargo nextest run --test differential unsigned`"
         );
         recording
     }

@@ -19,7 +19,7 @@ use super::message;
 use super::sign::{METHODS, Signer};
 
 #[allow(dead_code, reason = "the good rows alone are wanted")]
-#[path = "../reader_bind/rows.rs"]
+#[path = "../reader/rows.rs"]
 mod rows;
 
 /// Nothing is included.

@@ -1,19 +1,17 @@
 //! Resolvers that validate take every answer from signed zones, positive and negative: Unbound, BIND and Knot Resolver
 //! ask our server, are asked for thousands of names, and call none of it bogus.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-use support::compare::{Item, View};
-use support::generate::{self, Question, Rng, Zone};
-use support::lab::{Server, ZoneFile, is_isolated, isolated};
-use support::resolver::{Anchor, Resolver};
-use support::sign::{Denial, METHODS, Method, Signer, run};
-use support::{client, message, stream};
+use crate::support::compare::{Item, View};
+use crate::support::generate::{self, Question, Rng, Zone};
+use crate::support::lab::{Server, ZoneFile, is_isolated, isolated};
+use crate::support::resolver::{Anchor, Resolver};
+use crate::support::sign::{Denial, METHODS, Method, Signer, run};
+use crate::support::{client, message, stream};
 use understudy::name::{Name, NameRef};
 use understudy::rr::RrType;
 use understudy::zone::nsec3::{Parameters, hash_of_owner};
@@ -38,7 +36,7 @@ const OURS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 const SERVERS: [&str; 3] = ["192.0.2.53:53", "192.0.2.54:53", "127.0.0.1:53"];
 
 /// What nothing else has: each zone is signed in all ways.
-const ODD: &str = include_str!("support/odd.zone");
+const ODD: &str = include_str!("../support/odd.zone");
 
 #[test]
 fn peer_validators_accept_all_answers() {

@@ -13,9 +13,7 @@ use understudy::zone::reader::{Reading, Source, Sources, read};
 use understudy::zone::text::{Record, Records, ZoneText};
 use understudy::zone::write;
 
-#[allow(dead_code, reason = "the differences from BIND are of no use here")]
-#[path = "reader_bind/rows.rs"]
-mod rows;
+use crate::rows;
 
 /// Every inclusion is of the zone's own file, or of one more.
 struct Again(Arc<[u8]>, u32);

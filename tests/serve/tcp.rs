@@ -1,12 +1,10 @@
 //! TCP: the same answers as over UDP, in order, within bounds, and all of them.
 
-mod support;
-
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use support::dns::{Client, REFUSED, frame, listeners, query, serve, udp_client};
+use crate::support::dns::{Client, REFUSED, frame, listeners, query, serve, udp_client};
 use understudy::serve::tcp::TcpLimits;
 use understudy::serve::{ListenSettings, Listeners, Stage};
 

@@ -1,13 +1,11 @@
 //! What gates say of signed zones, beside `dnssec-verify`: zones changed in one way each.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use support::sign::{METHODS, Method, Signer};
-use support::{engine, message};
+use crate::support::sign::{METHODS, Method, Signer};
+use crate::support::{engine, message};
 use understudy::door::{Candidate, Proposal};
 use understudy::evidence::Verdict;
 use understudy::gate::{Finding, id};

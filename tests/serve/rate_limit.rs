@@ -1,11 +1,9 @@
 //! Response rate limiting as it is configured, on the real program.
 
-mod support;
-
 use std::net::{IpAddr, Ipv4Addr};
 
-use support::daemon::Home;
-use support::message::Message;
+use crate::support::daemon::Home;
+use crate::support::message::Message;
 use understudy::rr::RrType;
 
 const ZONE: &str = "$TTL 60\n@ IN SOA ns h 1 1h 10m 2w 60\n@ IN NS ns\nns IN A 192.0.2.1\n";

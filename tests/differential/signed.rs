@@ -3,16 +3,14 @@
 //!
 //! What is overlooked stands in `NORMALISATIONS` here and in `support/compare.rs`, with the reason.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use support::compare::{Item, NORMALISATIONS as COMMON, Origins, View};
-use support::corpus_signed::{Ask, Case, cases};
-use support::lab::{Server, ZoneFile, isolated};
-use support::sign::Signer;
-use support::{client, message, stream};
+use crate::support::compare::{Item, NORMALISATIONS as COMMON, Origins, View};
+use crate::support::corpus_signed::{Ask, Case, cases};
+use crate::support::lab::{Server, ZoneFile, isolated};
+use crate::support::sign::Signer;
+use crate::support::{client, message, stream};
 use understudy::name::Name;
 use understudy::rr::RrType;
 

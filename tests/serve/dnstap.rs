@@ -1,7 +1,5 @@
 //! dnstap, as `fstrm_capture` collects and BIND's `dnstap-read` reads it, and that nobody who is asked waits for it.
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -11,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::daemon::Home;
+use crate::support::dns::{Client, PATIENCE, listeners, query, udp_client};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::daemon::Home;
-use support::dns::{Client, PATIENCE, listeners, query, udp_client};
 use understudy::rr::RrType;
 use understudy::serve::dnstap::{Settings, Tap, Target};
 use understudy::serve::tcp::TcpLimits;

@@ -1,10 +1,8 @@
 //! `check` on signed zones, and on zones that read well and can't be served.
 
-mod support;
-
+use crate::support::daemon::Home;
+use crate::support::sign::{Denial, Method, Signer};
 use serde_json::Value;
-use support::daemon::Home;
-use support::sign::{Denial, Method, Signer};
 use understudy::name::Name;
 
 const ZONE: &str = "$TTL 600\n@ IN SOA ns h 1 1h 10m 2w 600\n@ IN NS ns\n@ IN NS ns.b.example.\nns IN A 192.0.2.1\nwww IN A 192.0.2.2\n";

@@ -1,11 +1,6 @@
 //! The zone reader beside BIND's: `named-compilezone` reads the same text, and what it writes in its raw format, which
 //! is wire data, must be what we read.
 
-#[path = "reader_bind/files.rs"]
-mod files;
-#[path = "reader_bind/rows.rs"]
-mod rows;
-
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -19,6 +14,8 @@ use understudy::zone::diagnostic::Severity;
 use understudy::zone::rdata;
 use understudy::zone::reader::{Reading, Source, read};
 use understudy::zone::rrsets::Zone;
+
+use crate::{files, rows};
 
 /// (owner in lower case, type) → (TTL, data of each record, sorted).
 type Sets = BTreeMap<(Vec<u8>, u16), (u32, Vec<Vec<u8>>)>;
@@ -179,7 +176,7 @@ fn known_differences_are_as_the_table_says() {
 
 #[test]
 fn files_come_out_as_in_bind() {
-    use files::Expect;
+    use crate::files::Expect;
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files::INCLUDED {
         fs::write(dir.path().join(path), text).unwrap();

@@ -1,8 +1,6 @@
 //! The strict reader of `support/message.rs` is itself held to what it promises.
 
-mod support;
-
-use support::message::{query, read};
+use crate::support::message::{query, read};
 use understudy::name::Name;
 use understudy::rr::RrType;
 

@@ -1,13 +1,13 @@
 //! DNS over TLS, HTTPS and QUIC, asked by kdig and by hickory's clients.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::dns::{Client, PATIENCE};
+use crate::support::engine;
 use hickory_proto::op::{DnsRequest, DnsRequestOptions, Message, Query};
 use hickory_proto::rr::{Name as HickoryName, RecordType};
 use hickory_server::net::runtime::TokioRuntimeProvider;
@@ -15,8 +15,6 @@ use hickory_server::net::tls::tls_exchange;
 use hickory_server::net::xfer::{DnsHandle, FirstAnswer};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use support::dns::{Client, PATIENCE};
-use support::engine;
 use understudy::name::Name;
 use understudy::serve::Stage;
 use understudy::serve::certificates::{CertificateFiles, Certificates};
@@ -176,7 +174,7 @@ fn stopping_ends_all_and_frees_the_addresses() {
 /// As operators configure it and see it.
 #[test]
 fn the_daemon_listens_where_it_is_told_and_says_where() {
-    let home = support::daemon::Home::new(
+    let home = crate::support::daemon::Home::new(
         "[server]\nlisten = ['127.0.0.1:0']\n[server.encrypted]\ndot = ['127.0.0.1:0']\ndoh = ['127.0.0.1:0']\n\
          doq = ['127.0.0.1:0']\ncertificate = 'cert.pem'\nkey = 'key.pem'\n[[zone]]\nname = 'example'\nfile = 'zone'\n",
         &[("zone", ZONE)],
@@ -289,7 +287,13 @@ async fn https_has_both_methods_and_says_what_is_wrong() {
     const MESSAGE: &str = "application/dns-message";
     let secure = Secure::start(TcpLimits::default());
     let ask = |name: &str| {
-        support::message::query(0, Name::absolute(name).unwrap().as_ref(), understudy::rr::RrType::A, false, Some(4096))
+        crate::support::message::query(
+            0,
+            Name::absolute(name).unwrap().as_ref(),
+            understudy::rr::RrType::A,
+            false,
+            Some(4096),
+        )
     };
     let get = |name: &str| format!("/dns-query?dns={}", base64url(&ask(name)));
     let here = || "/dns-query".to_owned();
@@ -320,6 +324,6 @@ async fn https_has_both_methods_and_says_what_is_wrong() {
         );
     }
     assert!(seen[0].body == seen[1].body, "the same answer by either method");
-    let answer = support::message::read(&seen[0].body).unwrap();
+    let answer = crate::support::message::read(&seen[0].body).unwrap();
     assert_eq!(answer.answers[0].rdata, [192, 0, 2, 1]);
 }

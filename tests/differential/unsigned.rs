@@ -4,16 +4,14 @@
 //! What is overlooked stands in `NORMALISATIONS`, with the reason. The agreed answers to a part of the questions are
 //! recorded in the repository; `recorded.rs` holds the engine to them without the three.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use support::compare::{NORMALISATIONS, Origins, View};
-use support::corpus::{Case, RECORDED, Recording, cases};
-use support::generate::Question;
-use support::lab::{Server, ZoneFile, isolated};
-use support::{client, engine, message};
+use crate::support::compare::{NORMALISATIONS, Origins, View};
+use crate::support::corpus::{Case, RECORDED, Recording, cases};
+use crate::support::generate::Question;
+use crate::support::lab::{Server, ZoneFile, isolated};
+use crate::support::{client, engine, message};
 use understudy::name::Name;
 use understudy::serving::respond::Transport;
 

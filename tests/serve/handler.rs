@@ -5,13 +5,11 @@
 //! - the OPT record stands last of all, wherever ours had it;
 //! - queries that hickory cannot read never reach the handler: hickory answers FORMERR without the question by itself.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::both_ways::differences;
+use crate::support::{corpus, engine, message};
 use hickory_server::net::xfer::Protocol;
-use support::both_ways::differences;
-use support::{corpus, engine, message};
 use understudy::serve::Stage;
 use understudy::serving::Serving;
 

@@ -1,15 +1,13 @@
 //! Datagrams: whence answers leave, and that none is lost while content is swapped or the server stops.
 
-mod support;
-
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use support::blast::{Blast, Echo};
-use support::dns::{Client, REFUSED, listeners, query, udp_client};
+use crate::support::blast::{Blast, Echo};
+use crate::support::dns::{Client, REFUSED, listeners, query, udp_client};
 use understudy::door::Candidate;
 use understudy::serve::rrl::RateLimit;
 use understudy::serve::tcp::TcpLimits;
@@ -17,7 +15,7 @@ use understudy::serve::{ListenSettings, Listeners, Running, Stage};
 use understudy::time::Timestamp;
 
 fn serve(addresses: &[&str], workers: usize) -> (Running, Arc<Stage>) {
-    support::dns::serve(addresses, workers, TcpLimits::default())
+    crate::support::dns::serve(addresses, workers, TcpLimits::default())
 }
 
 #[test]

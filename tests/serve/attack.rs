@@ -1,9 +1,7 @@
 //! An attacker's load on the real program: random names from forged sources, TCP clients that trickle, and as many idle
 //! TCP connections as the server takes. Honest clients are answered throughout, and all is as before soon afterwards.
 //!
-//! `UNDERSTUDY_ATTACK_SECONDS=60 cargo nextest run --locked --no-capture --test attack` attacks for longer.
-
-mod support;
+//! `UNDERSTUDY_ATTACK_SECONDS=60 cargo nextest run --locked --no-capture --test serve attack` attacks for longer.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -12,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::daemon::{Daemon, Home};
+use crate::support::dns::Client;
+use crate::support::generate::Rng;
+use crate::support::message::{self, Message};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use support::daemon::{Daemon, Home};
-use support::dns::Client;
-use support::generate::Rng;
-use support::message::{self, Message};
 use understudy::name::Name;
 use understudy::rr::RrType;
 
