@@ -217,10 +217,10 @@ fn peer_a_policy_that_wants_none_is_silent() {
 #[test]
 fn peer_what_is_measured_of_the_lever_is_not_waited_for() {
     with_resolvers("drain::peer_what_is_measured_of_the_lever_is_not_waited_for", || {
-        let keeps: fn(bool, u32) -> u32 = |negative, ttl| if negative { 90 } else { ttl };
-        let scene = begun_with("do", |fleet| fleet.shim("measured", keeps));
+        let scene = begun_with("do", |fleet| fleet.bind("measured", &["min-ncache-ttl 90"]));
         let told = scene.to_its_end();
-        let (before, after) = told.split_once("what led to edge.wiki.example. leads to").unwrap();
+        let parts = told.split_once("what led to edge.wiki.example. leads to");
+        let (before, after) = parts.unwrap_or_else(|| panic!("{told}"));
         assert!(before.contains("by what was measured of measured"), "{told}");
         assert!(!after.contains("by what was measured of") && !after.contains("LATE"), "{told}");
         eprintln!("over after {:?}\n{told}", scene.begun.elapsed());

@@ -29,7 +29,7 @@ use crate::zone::rrsets::Zone;
 
 /// How soon after the last client has moved renames are looked for: until then it is not known yet who was told what.
 const FIRST: Duration = Duration::from_secs(3);
-/// How often they are looked for: all that leads to levers is read for it.
+/// How often they are looked for at most, and the longer a move has waited, the less: all that leads to levers is read for it.
 const AGAIN: Duration = Duration::from_secs(30);
 /// What is gained for less than that is not worth a rename.
 const WORTH: Duration = Duration::from_secs(5);
@@ -150,10 +150,10 @@ impl Driver {
         let at = now();
         let due = self.renames.proposing.looks.iter().filter(|(_, (due, _))| *due <= at);
         for (origin, id) in due.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            if let Some((due, _)) = self.renames.proposing.looks.get_mut(&(origin.clone(), id)) {
-                *due = at.after(AGAIN);
-            }
             let Some(moving) = self.traffic(&origin).and_then(|state| state.moves.get(&id)).cloned() else { continue };
+            if let Some((due, _)) = self.renames.proposing.looks.get_mut(&(origin.clone(), id)) {
+                *due = at.after(AGAIN.max(at.since(moving.phase_since()) / 4));
+            }
             let renames = self.proposed(&origin, &moving);
             if !renames.is_empty() {
                 // The log says what could not be written; then they are found again.
