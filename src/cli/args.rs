@@ -346,8 +346,8 @@ record leads to. The lever's records, and what hangs on it, are published under 
 it, and every name server of the zone is asked whether it has them, serial and answer; only then all
 that leads to the lever turns. The old lever stays. It is no edit of the zone files: it lies over
 them, outlives moves, reloads and restarts, and ends once the files say the same (docs/rename.md).
-While a move waits for caches, a rename that gains something is proposed, or done by itself: `rename`
-in [zone.policy].
+While a move waits for caches, a rename that gains something is proposed, or done by itself:
+`rename` in [zone.policy].
 
 Examples:
   understudy rename wiki.example

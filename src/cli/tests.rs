@@ -545,6 +545,7 @@ fn the_status_says_first_what_is_wrong() {
         sample: Default::default(),
         late: Vec::new(),
         unsure: Vec::new(),
+        renames: Vec::new(),
         held: held.map(str::to_owned),
         since: Timestamp(1_796_000_000_000),
         began: Timestamp(1_796_000_000_000),
