@@ -622,7 +622,8 @@ fn the_status_says_first_what_is_wrong() {
                 ..moving("draining", "100%", None)
             }),
         ),
-        ("late", moved(MoveStatus { late: vec![late], ..moving("draining", "100%", None) })),
+        ("late", moved(MoveStatus { late: vec![late.clone()], ..moving("draining", "100%", None) })),
+        ("late, and waited for no more", moved(MoveStatus { late: vec![late], ..moving("baking", "100%", None) })),
         ("a site down", down(&["knams"], zone.clone())),
         ("its users leaving", down(&["knams"], with(moving("shifting", "10%", None)))),
         ("all down", down(&["esams", "knams", "pmtpa"], zone.clone())),

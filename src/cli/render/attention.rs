@@ -182,7 +182,8 @@ fn of_move(zone: &ZoneStatus, name: &str, now: &MoveStatus) -> Vec<Matter> {
             vec![format!("dig @SERVER {name} SOA   # have that server transfer the zone; the run goes on by itself")];
         matters.push(Matter { urgency: Urgency::Late, what, typed });
     }
-    if !now.late.is_empty() {
+    // What resolvers said stays known when nobody waits for them any more.
+    if now.phase == "draining" && !now.late.is_empty() {
         let late = now.late.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ");
         let what = format!("{name}: {kind} {run} waits for resolvers that still give old answers: {late}");
         let typed = vec![
