@@ -81,12 +81,50 @@ async fn follow_to_the_end(mut live: Live, begun: &RenameReport, json: bool) -> 
                 return Ok(ended(Exit::Error, Err(error)));
             }
         }
-        match now.stage.as_str() {
-            "confirmed" if now.spare => return Ok(Exit::Done),
-            "referenced" => return Ok(Exit::Done),
-            "returned" | "retired" => return Ok(Exit::Reversed),
-            _ => shown = Some(now),
+        if let Some(exit) = exit(&now) {
+            return Ok(exit);
         }
+        shown = Some(now);
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// How the command ends, if it is time.
+fn exit(now: &RenameStatus) -> Option<Exit> {
+    match now.stage.as_str() {
+        "confirmed" if now.spare => Some(Exit::Done),
+        // A later rename of the lever takes over from one that is through.
+        "referenced" | "superseded" => Some(Exit::Done),
+        "returned" | "retired" => Some(Exit::Reversed),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_followed_until_the_fronts_lead_there_or_never_will() {
+        let name = |text: &str| crate::name::Name::absolute(text).unwrap();
+        let now = |stage: &str, spare| RenameStatus {
+            lever: name("edge.x.example"),
+            fresh: name("edge-r1.x.example"),
+            stage: stage.into(),
+            spare,
+            waits_for: Vec::new(),
+            try_next: None,
+        };
+        for (stage, spare, ends) in [
+            ("staged", false, None),
+            ("confirmed", false, None),
+            ("confirmed", true, Some(Exit::Done)),
+            ("referenced", false, Some(Exit::Done)),
+            ("superseded", false, Some(Exit::Done)),
+            ("returned", false, Some(Exit::Reversed)),
+            ("retired", false, Some(Exit::Reversed)),
+        ] {
+            assert_eq!(exit(&now(stage, spare)), ends, "{stage}");
+        }
     }
 }
