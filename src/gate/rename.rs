@@ -172,10 +172,8 @@ fn comes_along(renaming: &Renaming<'_>) -> Finding {
     if left.is_empty() {
         return Finding::pass(id::RENAME_COMES_ALONG, origin, format!("all that hangs on {lever} comes along"));
     }
-    let reason = format!(
-        "{} below {lever} do not come along: who asks for them keeps the old names",
-        counted(left.len(), "name")
-    );
+    let reason =
+        format!("left behind below {lever}: {}; who asks there keeps the old names", counted(left.len(), "name"));
     Finding { verdict: Verdict::Warn, ..renaming.found(id::RENAME_COMES_ALONG, reason, String::new(), left) }
 }
 
@@ -218,11 +216,14 @@ fn certificate(renaming: &Renaming<'_>) -> Finding {
         .collect();
     let plain = which(&|shows| *shows == Shows::NoTls);
     if !shown.is_empty() && unknown.is_empty() {
-        let reason = format!("{fresh} is in the certificate of {}", counted(shown.len() - plain.len(), "server"));
+        let having = which(&|shows| *shows == Shows::Fresh).len();
+        let reason = format!("{fresh} is in the certificate of {}", counted(having, "server"));
         if plain.is_empty() {
             return Finding::pass(id::RENAME_CERTIFICATE, origin, reason);
         }
-        let reason = format!("{reason}; {} offer no TLS, so that nobody looks for one", counted(plain.len(), "server"));
+        let reason = if having == 0 { String::new() } else { reason + "; " };
+        let count = counted(plain.len(), "server");
+        let reason = format!("{reason}no TLS is offered by {count}: nobody looks for {fresh} in a certificate there");
         return Finding {
             verdict: Verdict::Warn,
             ..renaming.found(id::RENAME_CERTIFICATE, reason, String::new(), plain)
@@ -319,18 +320,40 @@ mod tests {
     fn a_certificate_has_the_fresh_name_or_has_not_or_nobody_knows() {
         let unknown = || Shows::Unknown("silent".into());
         let cases = [
-            (vec![Shows::Fresh, Shows::Fresh], Verdict::Pass),
-            (vec![Shows::Fresh, Shows::NoTls], Verdict::Warn),
-            (vec![Shows::Fresh, unknown()], Verdict::Unknown),
-            (vec![Shows::Others, unknown()], Verdict::Block),
-            (vec![], Verdict::Unknown),
+            (vec![Shows::Fresh, Shows::Fresh], Verdict::Pass, "FRESH is in the certificate of 2 servers"),
+            (
+                vec![Shows::Fresh, Shows::NoTls],
+                Verdict::Warn,
+                "FRESH is in the certificate of 1 server; no TLS is offered by 1 server: nobody looks for FRESH in a \
+                 certificate there",
+            ),
+            (
+                vec![Shows::NoTls, Shows::NoTls],
+                Verdict::Warn,
+                "no TLS is offered by 2 servers: nobody looks for FRESH in a certificate there",
+            ),
+            (
+                vec![Shows::Fresh, unknown()],
+                Verdict::Unknown,
+                "whether the certificates there have FRESH in them is not known: 192.0.2.1:25 (MX): silent",
+            ),
+            (
+                vec![Shows::Others, unknown()],
+                Verdict::Block,
+                "FRESH is not in the certificate of 1 server: clients that are led there would refuse it",
+            ),
+            (
+                vec![],
+                Verdict::Unknown,
+                "whether the certificates there have FRESH in them is not known: no server was asked",
+            ),
         ];
         let proposal = zone("x.example", &[("a", "@ MX 1 mail\nmail A 192.0.2.1\n")], &[0, 0], &[]);
         let content = &proposal.content;
         let name = |text: &str| Name::absolute(text).unwrap();
         let (lever, fresh) = (name("mail.x.example"), name("mail-r1.x.example"));
         let found = references(&content.sites[0].zone, |target| target == lever.as_ref());
-        for (shows, verdict) in cases {
+        for (shows, verdict, reason) in cases {
             let address = |at: usize| SocketAddr::from(([192, 0, 2, at as u8], 25));
             let shown = shows.iter().enumerate();
             let shown: Vec<Shown> =
@@ -346,7 +369,10 @@ mod tests {
                 shown: Some(&shown),
             };
             let found = certificate(&renaming);
-            assert_eq!(found.verdict, verdict, "{found:?}");
+            assert_eq!(
+                (found.verdict, found.reason.replace("mail-r1.x.example.", "FRESH")),
+                (verdict, reason.to_owned())
+            );
         }
     }
 }
