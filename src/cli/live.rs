@@ -11,7 +11,7 @@ use super::render::Report;
 use super::{Exit, show_failure};
 use crate::config::Source;
 use crate::control::api::{Failure, Request, Response};
-use crate::control::client;
+use crate::control::client::{self, NoResponse};
 
 /// How often it is looked whether a daemon that has broken off is there still.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -48,8 +48,8 @@ impl Live {
         request: &Request,
         expected: impl FnOnce(Response) -> Option<T>,
     ) -> Result<T, Lost> {
-        let mut answer = client::call(&self.dir, request).await;
-        if answer.is_err() && self.answered {
+        let mut answer = client::ask(&self.dir, request).await;
+        if self.answered && matches!(answer, Err(NoResponse::Gone(_))) {
             for _ in 0..LOOKS {
                 if !client::is_up(&self.dir) {
                     return Err(Lost::Ended);
@@ -57,9 +57,9 @@ impl Live {
                 tokio::time::sleep(PAUSE).await;
             }
             // It goes on, or there is another one by now: whatever is followed can be asked for twice.
-            answer = client::call(&self.dir, request).await;
+            answer = client::ask(&self.dir, request).await;
         }
-        let response = answer?;
+        let response = answer.map_err(Failure::from)?;
         self.answered = true;
         Ok(expected(response).ok_or_else(other_answer)?)
     }
@@ -178,6 +178,26 @@ pub(super) fn line(value: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::tests::daemon;
+
+    /// Also by one that ends at once behind that.
+    #[tokio::test]
+    async fn what_is_refused_is_told_and_not_asked_for_again() {
+        let mut daemon = daemon();
+        let mut live = Live { dir: daemon.dir.clone(), answered: true };
+        let why = Failure::new("there is no move 3", "", "`understudy history a.example`");
+        let refuse = async {
+            let call = daemon.calls.recv().await.unwrap();
+            daemon.calls.close();
+            call.answer.send(Err(why.clone())).unwrap();
+        };
+        let asked = tokio::join!(live.ask(&Request::Status, Some), refuse).0;
+        let told = asked.map_err(|lost| match lost {
+            Lost::Failed(failure) => Some(failure),
+            Lost::Ended => None,
+        });
+        assert_eq!(told.unwrap_err(), Some(why));
+    }
 
     #[test]
     fn a_line_that_is_written_over_is_one_line_on_any_terminal() {
