@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::curve::{Canvas, seconds};
-use super::{counted, rename, run, wrapped};
+use super::{counted, run, wrapped};
 use crate::config::dotless;
 use crate::control::api::drain::{DarkReport, KeeperReport};
 use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport, Offline};
@@ -86,10 +86,10 @@ impl MoveReport {
                 ),
                 match self.proposals.first() {
                     Some(Proposal { command, gain, .. }) => format!(
-                        "{command}, which leads users round them: where resolvers {}, users of {:.1} % of what was asked of \
+                        "{command}, which leads users round them: where resolvers hold {}, users of {:.1} % of what was asked of \
                          late arrive sooner for certain, by {:.0} s on average (--dry-run says more); keep the old site up \
                          meanwhile",
-                        rename::stuck(gain.stuck),
+                        gain.stuck.of_lever(),
                         gain.certain * 100.0,
                         gain.sooner_seconds
                     ),

@@ -7,7 +7,6 @@ use super::{Report, counted, finding, moves};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::rename::{GainReport, RenameAction, RenameOutcome, RenameReport, RenameStatus, RenamesReport};
-use crate::profile::Kind;
 
 impl Report for RenameReport {
     fn text(&self) -> String {
@@ -97,32 +96,24 @@ impl RenameReport {
     }
 }
 
-/// What resolvers hold on to: the condition of whatever is gained by a way round it.
-pub(super) fn stuck(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Negative => "hold that the lever is not there",
-        Kind::Positive => "hold an old answer of the lever",
-    }
-}
-
 /// By how much sooner users arrive, and where and why not.
 pub(super) fn gained(gain: &GainReport) -> String {
-    let what = stuck(gain.stuck);
+    let what = gain.stuck.of_lever();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = match gain.possible > 0.0 {
         true if gain.certain == 0.0 => format!(
-            "\nWhere resolvers {what}, it is certain of nobody that he arrives sooner; users of up to {} of what was asked of late \
+            "\nWhere resolvers hold {what}, it is certain of nobody that he arrives sooner; users of up to {} of what was asked of late \
              perhaps do:\n",
             percent(gain.possible)
         ),
         true => format!(
-            "\nWhere resolvers {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
+            "\nWhere resolvers hold {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
              and of up to {} perhaps:\n",
             percent(gain.certain),
             gain.sooner_seconds,
             percent(gain.possible)
         ),
-        false => format!("\nWhere resolvers {what}, nothing is gained:\n"),
+        false => format!("\nWhere resolvers hold {what}, nothing is gained:\n"),
     };
     let mut none: BTreeMap<&str, (f64, Vec<&str>)> = BTreeMap::new();
     for row in &gain.by {

@@ -47,10 +47,7 @@ impl Gains {
 
 impl std::fmt::Display for Gains {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let what = match self.kind {
-            Kind::Negative => "that it is not there",
-            Kind::Positive => "an old answer",
-        };
+        let what = self.kind.of_lever();
         let Overall { certain, sooner, .. } = self.overall;
         write!(
             f,
