@@ -59,7 +59,7 @@ fn begun_with(rename: &str, start: impl FnOnce(&mut Fleet)) -> Scene {
     }
     home.write("understudy.toml", &(home.read("understudy.toml") + &resolvers));
     home.expect(0, "reload");
-    for (name, address) in fleet.addresses() {
+    for (name, _) in fleet.addresses() {
         if name == "measured" {
             let measured = home.cli("probe calibrate measured --ttl 2s --watch 15s");
             assert_eq!(measured.code, 0, "{measured:?}");
