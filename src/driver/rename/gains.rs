@@ -1,7 +1,6 @@
 //! What a rename would gain, by who was told what and by what resolvers are known to do.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::driver::{Driver, now};
@@ -181,8 +180,8 @@ impl Driver {
                 if !point.what.question.is_some_and(|(decided, _)| hashes.contains(&decided.name)) {
                     continue;
                 }
-                let network = told.network.network(told.level).map(Network::address);
-                let place = network.and_then(|address| place_of(resolvers, address)).unwrap_or(resolvers.len());
+                let network = told.network.network(told.level);
+                let place = network.and_then(|network| place_of(resolvers, network)).unwrap_or(resolvers.len());
                 let entry = asked.entry(place).or_default();
                 entry.weight += told.count.value() as f64;
                 entry.last = entry.last.max(Some(told.last));
@@ -197,6 +196,9 @@ impl Driver {
     }
 }
 
-fn place_of(resolvers: &[Resolver], address: IpAddr) -> Option<usize> {
-    resolvers.iter().position(|resolver| resolver.networks.iter().any(|network| network.contains(address)))
+/// The resolver that asks from a network, if it is a single one that may.
+fn place_of(resolvers: &[Resolver], network: Network) -> Option<usize> {
+    let asks = |resolver: &Resolver| resolver.networks.iter().any(|own| own.covers(network) || network.covers(*own));
+    let mut places = resolvers.iter().enumerate().filter(|(_, resolver)| asks(resolver)).map(|(place, _)| place);
+    places.next().filter(|_| places.next().is_none())
 }
