@@ -57,11 +57,13 @@ impl Levers {
 
     /// A point of a zone is forgotten: what it knew of these names stays known.
     pub(super) fn keep(&mut self, zone: &Name, point: &Point) {
-        for ((of, name), told) in &mut self.0 {
-            // What had no room to be noted by its name may have been any.
-            if of == zone && point.what.question.is_none_or(|(by, _)| by.name == *name) {
-                told.last = told.last.max(Some(point.last));
-            }
+        if self.0.is_empty() {
+            return;
+        }
+        // What had no room to be noted by its name may have been any.
+        let (first, last) = point.what.question.map_or((0, u64::MAX), |(by, _)| (by.name, by.name));
+        for told in self.0.range_mut((zone.clone(), first)..=(zone.clone(), last)).map(|(_, told)| told) {
+            told.last = told.last.max(Some(point.last));
         }
     }
 
