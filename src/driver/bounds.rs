@@ -293,17 +293,22 @@ impl Driver {
         blind_until.is_some_and(|until| until.after(longest) <= at)
     }
 
-    /// Until when answers may be held that are no longer given in the regions of a move.
-    fn bound_of(&self, origin: &Name, state: &State, moving: &Move, at: Timestamp) -> Option<Bound> {
-        let zone = self.serving.zone(origin.as_ref())?;
+    /// The regions of a move; none if there is one no more: it is not known who was in it.
+    pub(super) fn regions_of(&self, state: &State, moving: &Move) -> Option<BTreeSet<RegionId>> {
         let named = |region: &RegionName| self.serving.regions.named(region.as_str());
-        // Of a region that there is no more it is not known who was in it.
         let mut regions = moving.base.keys().map(named).collect::<Option<BTreeSet<RegionId>>>()?;
         // One that the engine does not know is answered like everybody else.
         if regions.contains(&RegionId::default()) {
             let unknown = |name: &str| !state.base.contains_key(&RegionName::from(name));
             regions.extend(self.serving.regions.iter().filter(|(_, name)| unknown(name)).map(|(region, _)| region));
         }
+        Some(regions)
+    }
+
+    /// Until when answers may be held that are no longer given in the regions of a move.
+    fn bound_of(&self, origin: &Name, state: &State, moving: &Move, at: Timestamp) -> Option<Bound> {
+        let zone = self.serving.zone(origin.as_ref())?;
+        let regions = self.regions_of(state, moving)?;
         let longest = self.longest_of(origin);
         let ceiling = held(state, moving).map(|held| held.until);
         let change = Change { serving: &self.serving, zone, regions: &regions, ceiling, longest };

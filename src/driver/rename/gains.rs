@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::driver::{Driver, now};
 use crate::exposure::known::Known as _;
+use crate::exposure::points::What;
 use crate::gain::{Gain, Held, Overall, Stuck};
 use crate::name::Name;
 use crate::net::Network;
@@ -13,6 +14,7 @@ use crate::profile::{Kind, Population, Profile};
 use crate::rename::refer::Reference;
 use crate::rr::RrType;
 use crate::serving::content::{Content, SiteId};
+use crate::serving::regions::RegionId;
 use crate::serving::told::Edition;
 use crate::time::{Timestamp, Ttl};
 
@@ -65,8 +67,13 @@ impl std::fmt::Display for Gains {
 pub enum Old<'a> {
     /// What is not answered any more where these sites are answered from.
     AllBut(Vec<SiteId>),
-    /// What was answered at these sites, which a move leaves.
-    OfSites(BTreeSet<&'a str>),
+    /// What a move leaves. Others may be told that still.
+    OfMove {
+        /// The sites that it leaves.
+        sites: BTreeSet<&'a str>,
+        /// The regions that it moves.
+        regions: BTreeSet<RegionId>,
+    },
 }
 
 /// What a resolver, or all others, asked for and were told.
@@ -166,11 +173,11 @@ impl Driver {
         let hashes: BTreeSet<u64> = fronts.chain([lever]).map(hash).collect();
         let current: BTreeSet<Edition> = match old {
             Old::AllBut(answered) => answered.iter().map(|site| zone.edition(*site)).collect(),
-            Old::OfSites(_) => BTreeSet::new(),
+            Old::OfMove { .. } => BTreeSet::new(),
         };
-        let is_old = |edition: Edition, site: &str| match old {
-            Old::AllBut(_) => !current.contains(&edition),
-            Old::OfSites(sites) => sites.contains(site),
+        let is_old = |what: &What, site: &str| match old {
+            Old::AllBut(_) => !current.contains(&what.edition),
+            Old::OfMove { sites, regions } => sites.contains(site) && regions.contains(&what.region),
         };
         let mut asked: BTreeMap<usize, Asked> = BTreeMap::new();
         folding.each_part(|known, part| {
@@ -186,7 +193,7 @@ impl Driver {
                 let entry = asked.entry(place).or_default();
                 entry.weight += told.count.value() as f64;
                 entry.last = entry.last.max(Some(told.last));
-                if is_old(point.what.edition, &info.site) {
+                if is_old(&point.what, &info.site) {
                     entry.old = entry.old.max(Some((told.last, point.ttl)));
                 }
             }

@@ -68,7 +68,12 @@ impl Driver {
             return Vec::new();
         }
         let old = match moving {
-            Some(_) => Old::OfSites(ends.iter().map(|[before, _]| before.name.as_str()).collect()),
+            Some(moving) => {
+                let regions = self.traffic(origin).and_then(|state| self.regions_of(state, moving));
+                // What is not known to be old gains nothing for certain.
+                let Some(regions) = regions else { return Vec::new() };
+                Old::OfMove { sites: ends.iter().map(|[before, _]| before.name.as_str()).collect(), regions }
+            }
             None => {
                 let only = site.and_then(|site| content.site_named(site)).map(|site| vec![site]);
                 Old::AllBut(only.unwrap_or_else(|| zone.sites_in_use().to_vec()))
