@@ -195,6 +195,7 @@ impl Daemon {
             self.driver.resume();
             let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
             let (sampled, mut samples) = mpsc::unbounded_channel();
+            let (asker, mut asked) = rename::start_asker();
             if self.probing.is_some() {
                 self.driver.set_sampled();
             }
@@ -212,14 +213,19 @@ impl Daemon {
                     call = calls.recv() => match call {
                         // Resolvers take their time; nothing else waits for them.
                         Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
+                        // So it is with servers that a rename depends on.
                         Some(call) => {
-                            let answer = self.answer(&call);
-                            // Whoever asked may be gone; what was done is done and in the journal.
-                            let _ = call.answer.send(answer);
+                            if let Some(call) = self.ask_certificates(call, &asker) {
+                                self.see_to(call);
+                            }
                         }
                         // Nobody is answered any more.
                         None => return self.driver.keep_exposures(),
                     },
+                    Some((call, certificates)) = asked.recv() => {
+                        self.driver.set_certificates(certificates);
+                        self.see_to(call);
+                    }
                     Some(()) = reloads.recv() => self.reload_on_signal(),
                     Some(found) = samples.recv() => {
                         let probe::Sampled { origin, effect, sample } = found;
@@ -230,6 +236,12 @@ impl Daemon {
                 self.driver.take_over_queued().iter().for_each(|zone| report(zone, true));
             }
         });
+    }
+
+    fn see_to(&mut self, call: Call) {
+        let answer = self.answer(&call);
+        // Whoever asked may be gone; what was done is done and in the journal.
+        let _ = call.answer.send(answer);
     }
 
     fn answer(&mut self, call: &Call) -> Answer {

@@ -1,12 +1,18 @@
 //! Between what operators ask of renames and what the driver does.
 
+use std::sync::mpsc::{SendError, Sender};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
 use super::{Daemon, failed, moves, translate};
 use crate::config::dotless;
+use crate::control::Call;
 use crate::control::api::rename::{
     GainReport, GainRow, LeverCount, Proposal, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest,
     RenameStatus, RenamesReport, RenamesRequest,
 };
-use crate::control::api::{Failure, RecordDiff};
+use crate::control::api::{Failure, RecordDiff, Request};
+use crate::driver::rename::certificates::{Asking, Certificates};
 use crate::driver::rename::gains::{Gains, Old};
 use crate::driver::rename::proposing::Way;
 use crate::driver::rename::{Deed, Impossible, Order, Outcome};
@@ -23,23 +29,29 @@ pub(super) const LOOKED_THROUGH: usize = 200_000;
 /// The stage of a rename that a later one of the same lever has overtaken.
 const SUPERSEDED: &str = "superseded";
 
+/// Where calls wait until servers were asked for their certificates.
+pub(super) type Asker = Sender<(Call, Asking)>;
+
+/// Starts a thread that asks servers, for one call after the other; and where the calls come back, with what servers showed.
+/// Without a thread nobody is asked, and that is what the gate says.
+pub(super) fn start_asker() -> (Asker, UnboundedReceiver<(Call, Certificates)>) {
+    let (asker, calls) = std::sync::mpsc::channel::<(Call, Asking)>();
+    let (sender, asked) = unbounded_channel();
+    let ask = move || {
+        for (call, asking) in calls {
+            // Nobody is answered any more if nobody takes it.
+            let _ = sender.send((call, asking.ask()));
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("certificates".into()).spawn(ask) {
+        tracing::error!(%error, "the system gave no thread to ask servers for their certificates");
+    }
+    (asker, asked)
+}
+
 impl Daemon {
     pub(super) fn rename(&mut self, request: &RenameRequest, actor: &Actor) -> Result<RenameReport, Failure> {
-        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-        let order = Order {
-            name: name_in(&request.name, &origin)?,
-            deed: match request.action {
-                RenameAction::Begin => Deed::Begin,
-                RenameAction::Spare => Deed::Spare,
-                RenameAction::Undo => Deed::Undo,
-                RenameAction::Retire => Deed::Retire,
-            },
-            dry_run: request.dry_run,
-            plan: request.plan.clone(),
-            reason: moves::given(request.reason.as_deref()),
-            overrides: request.overrides.clone(),
-            asks: true,
-        };
+        let (origin, order) = self.rename_order(request)?;
         let renamed =
             self.driver.rename(&origin, &order, actor).map_err(failed)?.map_err(|why| impossible(&why, &origin))?;
         let diff = renamed.changes.into_iter().map(|change| RecordDiff {
@@ -80,6 +92,38 @@ impl Daemon {
                 Outcome::Done { generation, serial } => RenameOutcome::Done { generation, serial: serial.0 },
             },
         })
+    }
+
+    /// What is asked for, in the words of the driver.
+    fn rename_order(&self, request: &RenameRequest) -> Result<(Name, Order), Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let order = Order {
+            name: name_in(&request.name, &origin)?,
+            deed: match request.action {
+                RenameAction::Begin => Deed::Begin,
+                RenameAction::Spare => Deed::Spare,
+                RenameAction::Undo => Deed::Undo,
+                RenameAction::Retire => Deed::Retire,
+            },
+            dry_run: request.dry_run,
+            plan: request.plan.clone(),
+            reason: moves::given(request.reason.as_deref()),
+            overrides: request.overrides.clone(),
+            asks: true,
+        };
+        Ok((origin, order))
+    }
+
+    /// Has the servers asked that a rename depends on, if there are any; otherwise the call comes back.
+    pub(super) fn ask_certificates(&mut self, call: Call, asker: &Asker) -> Option<Call> {
+        let Request::Rename(request) = &call.request else { return Some(call) };
+        let order = self.rename_order(request).ok();
+        let Some(asking) = order.and_then(|(origin, order)| self.driver.certificates_to_ask(&origin, &order)) else {
+            return Some(call);
+        };
+        let SendError((call, _)) = asker.send((call, asking)).err()?;
+        self.driver.set_certificates(Certificates::default());
+        Some(call)
     }
 
     /// What a rename of a lever would gain now.

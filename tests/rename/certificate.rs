@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::daemon::free_port;
 use crate::support::lab::{is_isolated, isolated};
-use crate::{COMMON, home};
+use crate::{COMMON, beside, home, lines_of, wait_for};
 
 /// A server with a certificate of these names. Its threads end with the test's process.
 fn serve(listener: TcpListener, names: &[&str], starttls: bool) {
@@ -106,6 +106,37 @@ fn a_silent_server_is_given_up() {
     let found = found(&service(silent.local_addr().unwrap().port()), "chat");
     assert_eq!(found["verdict"], "unknown", "{found:#}");
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
+
+/// Whoever wants something else of the daemon is answered while a server is asked: it is on the line still behind that.
+#[test]
+fn nobody_waits_for_a_server_that_is_asked() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = home(&[]);
+    home.write("common.zone", &format!("{COMMON}{}", service(silent.local_addr().unwrap().port())));
+    let _daemon = home.serve();
+    // A busy machine may take longer for it than the server is given.
+    wait_for("an answer while a server is asked", || {
+        let rename = beside(&home, "rename a.example chat --dry-run");
+        let (mut asked, _) = silent.accept().unwrap();
+        let zone = home.zone("a.example");
+        assert_eq!(zone["renames"], Value::Array(Vec::new()), "{zone:#}");
+        let is_asked = is_open(&mut asked);
+        let (code, lines) = lines_of(rename);
+        if is_asked { Ok(()) } else { Err(format!("it was given up before; code {code}: {lines:?}")) }
+    });
+}
+
+/// Whether the other end has not closed a connection by now.
+fn is_open(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
+        }
+    }
 }
 
 #[test]

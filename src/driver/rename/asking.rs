@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use super::certificates::Certificates;
 use super::proposing::Proposing;
 use super::{cause, told};
 use crate::driver::name_servers::{NameServers, SERIAL_PATIENCE, ask_all, ask_serials, query};
@@ -45,6 +46,8 @@ pub(in crate::driver) struct Renames {
     spare_due: Timestamp,
     /// What is looked for, and was asked for, while moves wait for old answers.
     pub(super) proposing: Proposing,
+    /// What servers showed, of those that were asked last.
+    pub(super) certificates: Certificates,
 }
 
 /// What is known of the next step in a zone.

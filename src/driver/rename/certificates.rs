@@ -13,6 +13,7 @@ use rustls::pki_types::ServerName;
 use rustls::server::ParsedCertificate;
 use rustls::{AlertDescription, ClientConnection, Error};
 
+use super::{Deed, Order};
 use crate::driver::Driver;
 use crate::gate::rename::{Shown, Shows, goes_by_name};
 use crate::name::{Name, NameRef};
@@ -21,7 +22,7 @@ use crate::rename::refer::Reference;
 use crate::rr::RrType;
 use crate::serving::content::Content;
 
-/// For how long servers are waited for, all together: whoever wants something else of the driver waits as long.
+/// For how long servers are waited for, all together.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The most servers that are asked.
 const MOST: usize = 16;
@@ -30,8 +31,51 @@ const SMTP: u16 = 25;
 /// The most octets that a mail server may say before it is encrypted.
 const MOST_SAID: u64 = 16_384;
 
+/// Servers that are to be asked whether a fresh name is in their certificates. That takes seconds, and no driver: it goes on
+/// meanwhile.
+#[derive(Debug)]
+pub struct Asking {
+    fresh: Name,
+    servers: Vec<Server>,
+}
+
+/// Where a server is, and the type of what leads clients there.
+type Server = (RrType, SocketAddr);
+
+impl Asking {
+    /// Asks all of them at once.
+    pub fn ask(self) -> Certificates {
+        let shown = ask_all(self.servers, &self.fresh);
+        Certificates { fresh: Some(self.fresh), shown }
+    }
+}
+
+/// What servers showed to who asked for a fresh name; nothing as long as none was asked.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    fresh: Option<Name>,
+    shown: Vec<Shown>,
+}
+
 impl Driver {
-    /// What the servers at a lever show to who asks for the fresh name, where clients are led to it by name.
+    /// The servers that are to be asked before an order is seen to; none if there are none. What they show is to be told by
+    /// [`Driver::set_certificates`].
+    pub fn certificates_to_ask(&self, origin: &Name, order: &Order) -> Option<Asking> {
+        if !order.asks || !matches!(order.deed, Deed::Begin | Deed::Spare) {
+            return None;
+        }
+        let content = &self.serving.zone(origin.as_ref())?.content;
+        let draft = self.draft_rename(origin, order).ok()?;
+        let servers = self.servers_at(content, &draft.lever, &draft.references);
+        (!servers.is_empty()).then_some(Asking { fresh: draft.fresh, servers })
+    }
+
+    /// What servers showed, for the order that is seen to next.
+    pub fn set_certificates(&mut self, certificates: Certificates) {
+        self.renames.certificates = certificates;
+    }
+
+    /// What the servers at a lever showed to who asked for the fresh name, where clients are led to it by name.
     pub(super) fn certificates_at(
         &self,
         content: &Content,
@@ -39,6 +83,24 @@ impl Driver {
         fresh: &Name,
         references: &[Reference],
     ) -> Vec<Shown> {
+        let Certificates { fresh: asked, shown } = &self.renames.certificates;
+        let known = |by, address| {
+            let mut of_fresh = shown.iter().filter(|_| asked.as_ref() == Some(fresh));
+            of_fresh.find(|shown| shown.by == by && shown.address == address).cloned()
+        };
+        let servers = self.servers_at(content, lever, references).into_iter();
+        let shown = servers.map(|(by, address)| {
+            known(by, address).unwrap_or_else(|| {
+                let why =
+                    "it was not asked: what leads to it has changed meanwhile, or the system gave no thread; try again";
+                Shown { address, by, shows: Shows::Unknown(why.into()) }
+            })
+        });
+        shown.collect()
+    }
+
+    /// The servers at a lever that clients are led to by name.
+    fn servers_at(&self, content: &Content, lever: &Name, references: &[Reference]) -> Vec<Server> {
         let ports = self.ports(references);
         let sites = content.sites.iter().map(|site| &site.zone);
         let addresses: BTreeSet<IpAddr> = sites
@@ -51,7 +113,7 @@ impl Driver {
         let servers = ports
             .iter()
             .flat_map(|(by, port)| addresses.iter().map(move |address| (*by, SocketAddr::new(*address, *port))));
-        ask_all(servers.collect(), fresh)
+        servers.collect()
     }
 
     /// The ports that clients are led to by name, each with the type of what leads there.
@@ -90,7 +152,7 @@ fn address(data: &[u8]) -> Option<IpAddr> {
 }
 
 /// Asks all of them at once, each on a thread of its own.
-fn ask_all(servers: Vec<(RrType, SocketAddr)>, fresh: &Name) -> Vec<Shown> {
+fn ask_all(servers: Vec<Server>, fresh: &Name) -> Vec<Shown> {
     let until = Instant::now() + PATIENCE;
     let (sender, receiver) = mpsc::channel();
     let mut shown: Vec<Shown> = servers

@@ -1,7 +1,7 @@
 //! Renames: what operators ask of them, and getting each step of one published.
 
 mod asking;
-mod certificates;
+pub mod certificates;
 mod draft;
 pub mod gains;
 pub mod proposing;
@@ -49,7 +49,7 @@ pub struct Order {
     pub reason: String,
     /// Findings that were seen and shall not stop it.
     pub overrides: Vec<Override>,
-    /// Whether servers may be asked what is in their certificates: that takes seconds.
+    /// Whether it counts what is in servers' certificates: they are asked before, see [`Driver::certificates_to_ask`].
     pub asks: bool,
 }
 
