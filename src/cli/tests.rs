@@ -531,6 +531,7 @@ fn the_status_says_first_what_is_wrong() {
         forced: (health != "unknown").then(|| "ann (fire)".into()),
     };
     let moving = |phase: &str, share: &str, held: Option<&str>| MoveStatus {
+        renames: Vec::new(),
         run: 3,
         kind: MoveKind::Switchover,
         by: "ann".into(),
