@@ -23,6 +23,7 @@ use understudy::serving::{Routing, Serving, Settings};
 use understudy::snapshot::Snapshot;
 use understudy::snapshot::compile::Shape;
 use understudy::snapshot::emit::HEADER;
+use understudy::snapshot::memory::Usual;
 use understudy::snapshot::sought::{HashKey, Sought};
 use understudy::time::Timestamp;
 use understudy::zone::check::{Limits, check};
@@ -57,13 +58,18 @@ fn main() {
     let shape = Shape { key: HashKey::new(*b"a key for bench!"), negative_ttl: None, max_ttl: None };
     step("compile", records, || Snapshot::compile(&zone, shape).unwrap());
     step("digest", records, || zone.clone().digest());
-    let other = Zone::new(Some(&read(&origin, &mix.text(2))), None).unwrap();
+    let mut other = Zone::new(Some(&read(&origin, &mix.text(2))), None).unwrap();
+    other.settle();
     step("diff", records, || diff(&zone, &other).count());
 
     let empty = Arc::new(Serving::empty(0, shape.key, Settings::default(), Regions::default()));
     let serving = publish(&empty, &zone, shape);
     let next = content(&other, shape);
     step("verify an edit", records, || candidate(&serving, &next).verify(&[]).unwrap().findings().len());
+
+    // As it is right after a start: nothing is known of either site.
+    let moved = || moved(&empty, [("one", &zone), ("other", &other)], shape);
+    step_after("verify a move", records, moved, |candidate| candidate.learn());
 
     let queries: Vec<Vec<u8>> = mix.queries(QUERIES);
     let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport: Transport::Udp, now: Timestamp(0) };
@@ -111,10 +117,16 @@ fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &
 
 /// Runs a step, and says what it cost.
 fn step<T>(what: &str, count: usize, mut work: impl FnMut() -> T) {
+    step_after(what, count, || (), |()| work());
+}
+
+/// Runs a step that something is made for each time; what that costs does not count.
+fn step_after<P, T>(what: &str, count: usize, prepare: impl Fn() -> P, mut work: impl FnMut(&P) -> T) {
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
+            let prepared = prepare();
             let start = cpu_time();
-            let made = black_box(work());
+            let made = black_box(work(&prepared));
             let spent = cpu_time() - start;
             drop(made);
             spent
@@ -156,16 +168,38 @@ fn read_octets(origin: &Name, octets: Arc<[u8]>) -> ZoneText {
 }
 
 fn content(zone: &Zone, shape: Shape) -> Arc<Content> {
+    content_of(vec![site("only", zone, shape)])
+}
+
+fn content_of(sites: Vec<SiteContent>) -> Arc<Content> {
+    let origin = sites[0].zone.origin().to_name();
+    Arc::new(Content { origin, sites, policy: Policy::default(), epoch: 0, overlays: Default::default() })
+}
+
+fn site(name: &str, zone: &Zone, shape: Shape) -> SiteContent {
     let snapshot = Arc::new(Snapshot::compile(zone, shape).unwrap());
-    let site = SiteContent { name: "only".into(), zone: Arc::new(zone.clone()), snapshot, signatures: None };
-    let origin = zone.origin().to_name();
-    Arc::new(Content { origin, sites: vec![site], policy: Policy::default(), epoch: 0, overlays: Default::default() })
+    SiteContent { name: name.into(), zone: Arc::new(zone.clone()), snapshot, signatures: None }
+}
+
+/// A move of everybody from one site to another, as a server sees it that has just started.
+fn moved(empty: &Arc<Serving>, sites: [(&str, &Zone); 2], shape: Shape) -> Candidate {
+    let mut sites = sites.map(|(name, zone)| site(name, zone, shape));
+    let [one, other] = &mut sites;
+    Arc::get_mut(&mut other.snapshot).unwrap().share(&one.snapshot, &Usual);
+    Arc::get_mut(&mut other.zone).unwrap().share(&one.zone);
+    let content = content_of(sites.into());
+    let serving = candidate(empty, &content).verify(&[]).unwrap();
+    rerouted(serving.serving(), &content, SiteId(1))
 }
 
 fn candidate(before: &Arc<Serving>, content: &Arc<Content>) -> Candidate {
+    rerouted(before, content, SiteId(0))
+}
+
+fn rerouted(before: &Arc<Serving>, content: &Arc<Content>, to: SiteId) -> Candidate {
     let proposal = Proposal {
         content: Arc::clone(content),
-        routing: Routing::at(vec![SiteId(0)]),
+        routing: Routing::at(vec![to]),
         loads: Finding::pass(id::LOADS, content.origin.as_ref(), "read without an error"),
         restored: None,
     };

@@ -3,8 +3,9 @@
 //! ```text
 //! cargo run --locked --profile fuzz --example simulate -- 1000000
 //! ```
-//! A second argument is the first seed. Ends with a verdict, and with 1 if a seed failed: it is told with what happened, with
-//! no more in it than it takes, and with the command that shows it again.
+//! `250000..500000` are the seeds from the one up to the other, so that many can be run in parts. Ends with a line of figures, and
+//! with 1 if a seed failed: it is told with what happened, with no more in it than it takes, and with the command that shows it
+//! again.
 
 /// What the tests share and this needs.
 #[allow(dead_code, reason = "tests need more of it")]
@@ -31,6 +32,7 @@ mod simulation {
 
 pub(crate) use simulation::{case, clients, content, run, shrink, watch, wrong};
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,18 +48,14 @@ const PROGRESS: Duration = Duration::from_secs(10);
 const MOST_FAILURES: usize = 10;
 
 fn main() -> ExitCode {
-    let numbers: Vec<Option<u64>> = std::env::args().skip(1).map(|text| text.parse().ok()).collect();
-    let (count, first) = match numbers[..] {
-        [Some(count)] => (count, 0),
-        [Some(count), Some(first)] => (count, first),
-        _ => {
-            eprintln!("usage: simulate COUNT [FIRST]");
-            return ExitCode::from(2);
-        }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = if let [only] = &arguments[..] { range(only) } else { None };
+    let Some(Range { start, end }) = wanted else {
+        eprintln!("usage: simulate COUNT | FROM..TO");
+        return ExitCode::from(2);
     };
-    let (begin, next) = (Instant::now(), AtomicU64::new(first));
+    let (begin, next) = (Instant::now(), AtomicU64::new(start));
     let (total, failed) = (Mutex::new(Summary::default()), Mutex::new(Vec::new()));
-    let end = first.saturating_add(count);
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| seeds(&next, end, &total, &failed));
@@ -72,10 +70,17 @@ fn main() -> ExitCode {
         }
     });
     let (Ok(total), Ok(failed)) = (total.into_inner(), failed.into_inner()) else { return ExitCode::FAILURE };
-    println!("{count} seeds in {:?}: {total:?}", begin.elapsed());
+    let taken = begin.elapsed();
     failed.iter().for_each(|seed| println!("\n{}", tell(*seed, None)));
-    println!("{}", if failed.is_empty() { "GOOD" } else { "FAILED" });
+    let run = next.into_inner().min(end) - start;
+    println!("seeds {start}..{end}: {run} run in {:.0} s, {} failed; {total:?}", taken.as_secs_f64(), failed.len());
     ExitCode::from(u8::from(!failed.is_empty()))
+}
+
+/// So many seeds from 0, or from one up to another.
+fn range(text: &str) -> Option<Range<u64>> {
+    let (start, end) = text.split_once("..").unwrap_or(("0", text));
+    Some(start.parse().ok()?..end.parse().ok()?).filter(|seeds| !seeds.is_empty())
 }
 
 /// Runs one seed after the other until there are none left, or too many have failed.

@@ -26,13 +26,9 @@ impl Digest {
 
     /// The digest of several parts; where one ends counts, so that `["ab", "c"]` is not `["a", "bc"]`.
     pub fn of_parts<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Digest {
-        let mut hash = Sha256::new();
-        for part in parts {
-            let part = part.as_ref();
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        Digest(hash.finalize().into())
+        let mut all = Parts::default();
+        parts.into_iter().for_each(|part| all.add(part.as_ref()));
+        all.digest()
     }
 
     /// The first eight hexadecimal digits: enough for a person to name one among a few.
@@ -53,6 +49,23 @@ impl Digest {
     /// The octets.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+/// Parts that are digested one after the other, as [`Digest::of_parts`] does it.
+#[derive(Clone, Debug, Default)]
+pub struct Parts(Sha256);
+
+impl Parts {
+    /// Adds a part.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    /// The digest of all parts.
+    pub fn digest(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 

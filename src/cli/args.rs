@@ -26,13 +26,15 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done and verified, or nothing to do
-  1  an error; or a move that was published and not confirmed
-  2  the command line is wrong
-  3  a gate blocks; nothing was changed
-  4  a move is held, or a drill was interrupted
-  5  a move was reversed
-  6  a dry run: there are changes to make";
+    0  done and verified, or nothing to do
+    1  an error; or a move that was published and not confirmed
+    2  the command line is wrong
+    3  a gate blocks; nothing was changed
+    4  a move is held, or a drill was interrupted
+    5  a move was reversed
+    6  a dry run: there are changes to make
+    7  the daemon ended while a command followed something of it
+  130  Ctrl-C while a command followed something, which goes on";
 
 /// An authoritative DNS server that moves a zone's traffic from one site to another without breaking resolution.
 #[derive(Debug, Parser)]
@@ -57,7 +59,7 @@ pub(super) enum Sub {
     #[command(after_help = "\
 Examples:
   understudy serve
-      Serves what ./understudy.toml says. SIGHUP reloads it; SIGTERM answers what is in flight first.
+      Serves what ./understudy.toml says. SIGHUP reloads it; SIGTERM answers what is in flight.
   understudy serve --listen 127.0.0.1:5300 --zone wiki.example=wiki.example.zone
       Serves one bare file without a configuration. Without --state-dir, state is kept in memory:
       there is no control socket, and after a restart the serial is the file's again.
@@ -115,14 +117,19 @@ Examples:
         #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
         accept: Vec<String>,
     },
-    /// Show what the daemon serves, and from which site
+    /// Show what needs attention and what to type; what the daemon serves, and from which site
     #[command(after_help = "\
+The first line says whether anything needs attention. If so, each matter stands there with what to
+type: queries that fail, users who are answered from a site that is down, a move that is held or
+waits for approval, an edit that was not taken over, resolvers that are late. Then come the zones,
+and of each its moves, sites, drills and renames. The exit code is 0, whatever it says.
+
 Examples:
   understudy status
   understudy status --watch
   understudy status --json | jq '.zones[] | {name, serial, routes}'")]
     Status {
-        /// Show it again and again, until Ctrl-C
+        /// Show it once a second, until Ctrl-C
         #[arg(long)]
         watch: bool,
     },
@@ -160,7 +167,8 @@ the old answers, and sees whether the target proves itself. `understudy follow Z
 
 Examples:
   understudy failover wiki.example --to pmtpa --dry-run
-      Says what the gates say and what would change, and changes nothing.
+      Says what the gates say and what would change, and changes nothing; where no daemon runs, by
+      a copy of its state.
   understudy failover wiki.example --to pmtpa --plan 5d0c9e11 --reason 'cooling failed in knams'
       Runs the plan that a dry run showed, and no other.
   understudy failover wiki.example --to pmtpa --region europe
@@ -183,23 +191,33 @@ Examples:
     Switchover(MoveArgs),
     /// Take a zone back to the sites it was answered from before its last move, at once
     #[command(after_help = "\
-A move of its own, judged as any other. It takes the place of the move that it takes back.
+A move of its own, in the place of the one that it takes back. It goes back to what is verified and
+served: what the gates have against that is told, and stops nothing.
 
 Examples:
   understudy rollback wiki.example --reason 'knams is back'")]
     Rollback(BackArgs),
     /// Leave a move where it is, until it is resumed or aborted
+    #[command(after_help = "\
+Clients stay where they are, and TTLs as they are. It is said again every `hold_reminder` (30
+minutes, unless configured); a move that has moved nobody is given up after `hold_deadline` (a day).
+
+Examples:
+  understudy hold wiki.example --reason 'graphs look wrong'")]
     Hold(SteerArgs),
     /// Let a held move go on
     Resume(SteerArgs),
     /// Give a move up: clients go back the way they came, and TTLs with them
     #[command(after_help = "\
-Before everybody has moved only. After that, `understudy rollback` is the way back. The way back takes
-some time: `understudy follow ZONE` shows it.")]
+Before everybody has moved only. After that, `understudy rollback` is the way back. Clients go back
+at once; the move ends once caches have let go: `understudy follow ZONE` shows it.")]
     Abort(SteerArgs),
     /// Let a move begin for which the policy wants a second person: another user than who asked for it
     Approve(SteerArgs),
     /// Show a move under way, until it ends
+    #[command(after_help = "\
+Ctrl-C leaves it going. Exit codes: 0: it is done; 3: the gates stopped it; 4: it is held;
+5: clients went back; 7: the daemon ended. The run goes on when the daemon runs again.")]
     Follow {
         /// The zone
         zone: String,
@@ -209,6 +227,9 @@ some time: `understudy follow ZONE` shows it.")]
     },
     /// Hold a site for up or down, whatever is measured
     #[command(after_help = "\
+A site that is down is not gone to, and a move to it is held. Nobody is moved away from it by that:
+`understudy failover ZONE --to SITE` does.
+
 Examples:
   understudy site down knams --reason 'cooling failed'
   understudy site auto knams
@@ -291,11 +312,12 @@ Examples:
     /// Move a zone there and back where nobody is sent to, to see that it would work
     #[command(after_help = "\
 A drill goes the whole way of a switchover and back again: gates, steps, TTLs and times are those of
-the policy, and so it takes as long. It answers on listeners of its own; what users are answered, the
-serial and the generation stay as they are. There is one at a time; what is done to the zone for real
-ends it. Ctrl-C leaves it going.
+the policy, and so it takes as long. It answers on listeners of its own; what users are answered,
+the serial and the generation stay as they are. There is one at a time; what is done to the zone for
+real ends it. Ctrl-C leaves it going.
 
-Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted.
+Exit codes: 0: it succeeded; 1: it failed; 3: a gate would stop the move; 4: it was interrupted;
+7: the daemon ended.
 
 Examples:
   understudy drill wiki.example --to pmtpa
@@ -319,11 +341,13 @@ the serial to go on from, and moves nothing where none of them answers.")]
     Probe(ProbeSub),
     /// Lead users round caches that do not let go: a lever's records under a fresh name
     #[command(after_help = "\
-A front is a name that users hold (`www`), its lever the name that its CNAME, MX, SRV or HTTPS record
-leads to. The lever's records, and what hangs on it, are published under a fresh name beside it, and
-every name server of the zone is asked whether it has them, serial and answer; only then all that
-leads to the lever turns. The old lever stays. It is no edit of the zone files: it lies over them,
-outlives moves, reloads and restarts, and ends once the files say the same (docs/rename.md).
+A front is a name that users hold (`www`), its lever the name that its CNAME, MX, SRV or HTTPS
+record leads to. The lever's records, and what hangs on it, are published under a fresh name beside
+it, and every name server of the zone is asked whether it has them, serial and answer; only then all
+that leads to the lever turns. The old lever stays. It is no edit of the zone files: it lies over
+them, outlives moves, reloads and restarts, and ends once the files say the same (docs/rename.md).
+While a move waits for caches, a rename that gains something is proposed, or done by itself:
+`rename` in [zone.policy].
 
 Examples:
   understudy rename wiki.example
@@ -384,6 +408,13 @@ pub(super) struct RenameArgs {
     /// Print the lines that write the zone's renames into its files
     #[arg(long, conflicts_with_all = ["name", "dry_run", "plan", "reason", "overrides"])]
     pub(super) print: bool,
+    #[command(flatten)]
+    pub(super) planned: PlannedArgs,
+}
+
+/// What everything takes that has a plan and is judged by gates.
+#[derive(Debug, clap::Args)]
+pub(super) struct PlannedArgs {
     /// Say what would happen, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -460,18 +491,8 @@ pub(super) struct BackArgsRest {
     /// Only this region [default: all]
     #[arg(long, value_name = "REGION")]
     pub(super) region: Option<String>,
-    /// Say what would happen, and change nothing; without a daemon, by a copy of its state
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// The digest of the plan that a dry run showed; any other is refused
-    #[arg(long, value_name = "DIGEST", value_parser = Digest::beginning)]
-    pub(super) plan: Option<String>,
-    /// Why; kept in the audit trail
-    #[arg(long, value_name = "TEXT")]
-    pub(super) reason: Option<String>,
-    /// Override a gate's verdict, named by the digest that was shown (repeatable)
-    #[arg(long = "override", value_name = "GATE@DIGEST")]
-    pub(super) overrides: Vec<Override>,
+    #[command(flatten)]
+    pub(super) planned: PlannedArgs,
     /// How far to follow the run: begun, moved or done [default: moved; of a switchover, done]
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true)]
     pub(super) until: Option<Until>,

@@ -7,11 +7,11 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::args::{
-    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, ProbeSub, RenameArgs, SimulateArgs, StateSub,
-    SteerArgs, Sub, Until, zone_origin,
+    Args, BackArgs, BackArgsRest, DrillArgs, HealthArg, MoveArgs, PlannedArgs, ProbeSub, RenameArgs, SimulateArgs,
+    StateSub, SteerArgs, Sub, Until, zone_origin,
 };
 use super::drill::Drilling;
-use super::simulate::WhatIf;
+use super::simulate::{Limit, WhatIf};
 use crate::config::{Origin, Source};
 use crate::control::api::drain::DrainRequest;
 use crate::control::api::drill::{DrillAbort, DrillRequest, DrillsRequest};
@@ -25,6 +25,7 @@ use crate::control::api::{AcceptRequest, ReloadRequest};
 use crate::name::Name;
 use crate::net::Network;
 use crate::rr::RrType;
+use crate::share::Share;
 use crate::time::Ttl;
 
 /// A command, and how its report is printed.
@@ -126,7 +127,10 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
         }
         Sub::Failover(args) => moved(source, MoveKind::Failover, args),
         Sub::Switchover(args) => moved(source, MoveKind::Switchover, args),
-        Sub::Rollback(BackArgs { zone, rest }) => request(source, common(MoveKind::Rollback, zone, &rest), rest.until),
+        Sub::Rollback(BackArgs { zone, rest }) => {
+            let until = rest.until;
+            request(source, common(MoveKind::Rollback, zone, rest), until)
+        }
         Sub::Hold(args) => steer(source, Action::Hold, args),
         Sub::Resume(args) => steer(source, Action::Resume, args),
         Sub::Abort(args) => steer(source, Action::Abort, args),
@@ -168,24 +172,16 @@ pub(super) fn resolve(args: Args) -> Result<Invocation, clap::Error> {
 
 fn moved(source: Source, kind: MoveKind, args: MoveArgs) -> Command {
     let steps = args.steps.iter().map(ToString::to_string).collect();
-    let rest = common(kind, args.zone, &args.rest);
-    request(source, MoveRequest { to: Some(args.to), from: args.from, steps, ..rest }, args.rest.until)
+    let until = args.rest.until;
+    let rest = common(kind, args.zone, args.rest);
+    request(source, MoveRequest { to: Some(args.to), from: args.from, steps, ..rest }, until)
 }
 
 /// What all moves have.
-fn common(kind: MoveKind, zone: String, rest: &BackArgsRest) -> MoveRequest {
-    MoveRequest {
-        kind,
-        zone,
-        to: None,
-        from: None,
-        steps: Vec::new(),
-        region: rest.region.clone(),
-        dry_run: rest.dry_run,
-        plan: rest.plan.clone(),
-        reason: rest.reason.clone(),
-        overrides: rest.overrides.clone(),
-    }
+fn common(kind: MoveKind, zone: String, rest: BackArgsRest) -> MoveRequest {
+    let PlannedArgs { dry_run, plan, reason, overrides } = rest.planned;
+    let region = rest.region;
+    MoveRequest { kind, zone, to: None, from: None, steps: Vec::new(), region, dry_run, plan, reason, overrides }
 }
 
 /// On the worst day the next command waits for nothing that can be waited for elsewhere; what is planned is watched.
@@ -207,13 +203,19 @@ fn drilling(args: DrillArgs) -> Drilling {
 }
 
 fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
+    let refused = |text: String| Err(usage("simulate", ErrorKind::ValueValidation, text));
+    if args.steps.first() == Some(&Share::NONE) {
+        return refused("--step 0% moves nobody: the first step is more than that, such as 1%".into());
+    }
     if !args.steps.is_sorted_by(|one, other| one < other) {
-        let text = "the shares of --step must rise: each moves more than the one before".into();
-        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+        return refused("the shares of --step must rise: each moves more than the one before".into());
     }
     if !args.steps.is_empty() && args.wait.seconds() == 0 {
-        let text = "--wait 0 takes all steps at once: leave --step out, or wait between steps".into();
-        return Err(usage("simulate", ErrorKind::ValueValidation, text));
+        return refused("--wait 0 takes all steps at once: leave --step out, or wait between steps".into());
+    }
+    let is_second = |(at, limit): (usize, &Limit)| args.capacity[..at].iter().any(|other| other.side == limit.side);
+    if let Some(limit) = args.capacity.iter().enumerate().find(|each| is_second(*each)).map(|(_, limit)| limit) {
+        return refused(format!("--capacity is given twice for the {} site: it carries one number", limit.side));
     }
     Ok(WhatIf {
         clients: args.clients,
@@ -234,7 +236,8 @@ fn what_if(args: SimulateArgs) -> Result<WhatIf, clap::Error> {
 }
 
 fn renamed(source: Source, args: RenameArgs) -> Result<Command, clap::Error> {
-    let RenameArgs { zone, name, spare, undo, retire, print, dry_run, plan, reason, overrides } = args;
+    let RenameArgs { zone, name, spare, undo, retire, print, planned } = args;
+    let PlannedArgs { dry_run, plan, reason, overrides } = planned;
     let Some(name) = name else {
         if spare || undo || retire || dry_run || plan.is_some() {
             let text = "a name is missing: the lever, or a front that has one".into();

@@ -86,7 +86,12 @@ pub(super) fn at_once<T>(
 ) -> Result<T, Failure> {
     let state_dir = state_dir(source)?;
     let response = runtime()?.block_on(client::call(&state_dir, request))?;
-    expected(response).ok_or_else(|| Failure::new("the daemon answered something else than was asked", "", ""))
+    expected(response).ok_or_else(other_answer)
+}
+
+/// That a response is of another kind than the request.
+pub(super) fn other_answer() -> Failure {
+    Failure::new("the daemon answered something else than was asked", "", "")
 }
 
 /// What a command asks the daemon with.
@@ -104,6 +109,10 @@ pub(super) fn state_dir(source: &Source) -> Result<PathBuf, Failure> {
 /// Makes the state directory of a server that never ran before.
 pub(super) fn init(source: &Source) -> Result<SteerReport, Failure> {
     let dir = state_dir(source)?;
+    if client::is_up(&dir) {
+        let done = vec![format!("{}: was made before, and a daemon runs on it: it is left as it is", dir.display())];
+        return Ok(SteerReport { done, run: None });
+    }
     let store = Store::open(Some(&dir))?;
     let done = match store.initialise()? {
         true => format!("{}: made, for a server that never ran before", dir.display()),

@@ -1,13 +1,12 @@
 //! `drill`: begins one and follows it, follows or ends one that is under way, and lists those there were.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::daemon::{at_once, runtime, state_dir};
-use super::follow::line;
+use super::daemon::{at_once, runtime};
+use super::live::{Live, Lost, Page, line};
 use super::render::{drill as render, run};
 use super::{Exit, show, show_failure};
 use crate::config::{Source, dotless};
@@ -15,7 +14,6 @@ use crate::control::api::drill::{
     DrillAbort, DrillReport, DrillRequest, DrillRunReport, DrillRunRequest, DrillsReport, DrillsRequest,
 };
 use crate::control::api::{Failure, Request, Response};
-use crate::control::client;
 
 /// How often the daemon is asked.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -69,31 +67,27 @@ fn list(source: &Source, request: DrillsRequest) -> Result<DrillsReport, Failure
 
 /// Shows a drill until it ends.
 fn follow(source: &Source, request: DrillRunRequest, json: bool) -> Exit {
-    let outcome = state_dir(source).and_then(|dir| {
-        runtime()?.block_on(Follower { dir: &dir, request, json, shown: false, told: false }.show_all())
-    });
-    outcome.unwrap_or_else(|failure| {
-        if !json {
-            return show_failure(json, &failure);
-        }
-        // What was said before stands on lines, and so does this.
-        let _ = std::io::stdout().lock().write_all(line(&serde_json::json!({ "failure": failure })).as_bytes());
-        Exit::Error
+    let follow = || -> Result<Exit, Lost> {
+        // Of one that it has begun it has answered already.
+        let live = Live::of(source, request.drill.is_some())?;
+        runtime()?.block_on(Follower { live, request, page: Page::new(json), told: false }.show_all())
+    };
+    follow().unwrap_or_else(|lost| {
+        let next = "`understudy serve`; then `understudy drill --list`";
+        lost.shown(json, "a drill ends with the daemon; users were never sent to it", next)
     })
 }
 
-struct Follower<'d> {
-    dir: &'d Path,
+struct Follower {
+    live: Live,
     request: DrillRunRequest,
-    json: bool,
-    /// Whether the last line is one that the next one is written over.
-    shown: bool,
+    page: Page,
     /// Whether anything was told of it: one that is over and was never followed is none to follow.
     told: bool,
 }
 
-impl Follower<'_> {
-    async fn show_all(mut self) -> Result<Exit, Failure> {
+impl Follower {
+    async fn show_all(mut self) -> Result<Exit, Lost> {
         // From here on, and not only once it is waited for, an interrupt is told what it leaves behind.
         let mut stop = signal(SignalKind::interrupt()).map_err(|error| {
             let what = format!("the system gives no resources to follow the drill with: {error}");
@@ -104,7 +98,7 @@ impl Follower<'_> {
             let report = self.ask().await?;
             if attached && !self.told && report.drill.end.is_some() {
                 let what = format!("no drill of {} is under way", dotless(report.zone.as_ref()));
-                return Err(Failure::new(what, "", "`understudy drill --list` shows those there were"));
+                return Err(Failure::new(what, "", "`understudy drill --list` shows those there were").into());
             }
             self.told = true;
             self.request.drill = Some(report.drill.drill);
@@ -118,7 +112,7 @@ impl Follower<'_> {
             }
             tokio::select! {
                 _ = stop.recv() => {
-                    self.end_line();
+                    drop(self.page);
                     let zone = dotless(report.zone.as_ref());
                     let next = format!(
                         "`understudy drill {zone} --attach` shows it, `understudy drill {zone} --abort` ends it"
@@ -131,47 +125,25 @@ impl Follower<'_> {
         }
     }
 
-    async fn ask(&self) -> Result<DrillRunReport, Failure> {
-        let told = client::call(self.dir, &Request::DrillRun(self.request.clone())).await;
-        match told.map_err(|failure| if self.told { gone(failure) } else { failure })? {
-            Response::DrillRun(report) => Ok(*report),
-            _ => Err(Failure::new("the daemon answered something else than was asked", "the drill goes on", "")),
-        }
+    async fn ask(&mut self) -> Result<DrillRunReport, Lost> {
+        let request = Request::DrillRun(self.request.clone());
+        let asked = self.live.ask(&request, |response| match response {
+            Response::DrillRun(report) => Some(*report),
+            _ => None,
+        });
+        asked.await
     }
 
     fn show(&mut self, report: &DrillRunReport) {
-        for event in &report.events {
-            let text = if self.json { line(event) } else { run::event(event) };
-            self.end_line();
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
-        }
-        if let Some(now) = report.now.first().filter(|_| !self.json && std::io::stdout().is_terminal()) {
-            let mut out = std::io::stdout().lock();
-            let _ = write!(out, "\r\x1b[Kdrill: {}", run::progress(now)).and_then(|()| out.flush());
-            self.shown = true;
-        }
-    }
-
-    fn end_line(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(std::io::stdout().lock(), "\r\x1b[K");
+        report.events.iter().for_each(|event| self.page.tell(event, run::event));
+        if let Some(now) = report.now.first() {
+            self.page.stands(&format!("drill: {}", run::progress(now)));
         }
     }
 
     fn end(&mut self, report: DrillRunReport) -> Exit {
-        self.end_line();
         let report = DrillReport { zone: report.zone, drill: report.drill };
-        let text = if self.json { line(&report) } else { render::ended(&report) };
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        self.page.tell(&report, render::ended);
         render::exit(&report.drill)
-    }
-}
-
-/// The daemon has ended, and with it the drill.
-fn gone(failure: Failure) -> Failure {
-    Failure {
-        meaning: "a drill ends with the daemon; users were never sent to it".into(),
-        try_next: "understudy drill --list, once the daemon runs".into(),
-        ..failure
     }
 }

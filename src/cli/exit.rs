@@ -20,6 +20,8 @@ pub enum Exit {
     Reversed = 5,
     /// A dry run: there are changes to make.
     Pending = 6,
+    /// The daemon ended while a command followed something of it.
+    Gone = 7,
     /// Interrupted while it followed a run, which goes on.
     Interrupted = 130,
 }

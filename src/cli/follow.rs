@@ -1,21 +1,19 @@
 //! Following a run: a line for each thing that happens, and on a terminal one that says how it stands.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Until;
 use super::command::Followed;
-use super::daemon::{at_once, runtime, state_dir};
+use super::daemon::{at_once, runtime};
+use super::live::{self, Live, Lost, Page};
 use super::render::run;
 use super::{Exit, show_failure};
 use crate::config::Source;
 use crate::control::api::moves::{MoveStatus, RunKey, RunReport, RunRequest};
 use crate::control::api::{Failure, Request, Response};
-use crate::control::client;
 
 /// How often the daemon is asked.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -24,17 +22,16 @@ const WATCH: Duration = Duration::from_secs(1);
 
 /// Follows a run as far as was asked for.
 pub(super) fn run(source: &Source, key: &RunKey, until: Until, json: bool) -> Exit {
-    let outcome = state_dir(source).and_then(|dir| {
-        let follower = Follower { dir, key: key.clone(), until, json, after: 0, shown: false };
+    let follow = || -> Result<Exit, Lost> {
+        // It has just said that there is such a run.
+        let live = Live::of(source, true)?;
+        let follower = Follower { live, key: key.clone(), until, json, page: Page::new(json), after: 0 };
         runtime()?.block_on(follower.show_all())
-    });
-    outcome.unwrap_or_else(|failure| {
-        if !json {
-            return show_failure(json, &failure);
-        }
-        // What was said before stands on lines, and so does this.
-        let _ = std::io::stdout().lock().write_all(line(&serde_json::json!({ "failure": failure })).as_bytes());
-        Exit::Error
+    };
+    follow().unwrap_or_else(|lost| {
+        let next =
+            format!("`understudy serve`; then `understudy follow {}`", crate::config::dotless(key.zone.as_ref()));
+        lost.shown(json, "what the run has published stays; the run goes on when the daemon runs", &next)
     })
 }
 
@@ -54,12 +51,19 @@ fn under_way(source: &Source, followed: &Followed) -> Result<RunKey, Failure> {
     let Some(zone) = zone else {
         return Err(crate::config::nearest::UnknownName::new("zone", &followed.zone, known()).into());
     };
+    let regions = || zone.routes.iter().map(|route| route.region.as_str());
+    if let Some(given) = followed.region.as_deref().filter(|given| regions().all(|known| known != *given)) {
+        return Err(crate::config::nearest::UnknownName::new("region", given, regions()).into());
+    }
     let moves = |region: &str, run: &MoveStatus| run.from.iter().any(|route| route.region == region);
     let fits = |run: &&MoveStatus| followed.region.as_deref().is_none_or(|region| moves(region, run));
     let fitting: Vec<_> = zone.moves.iter().filter(fits).collect();
     match fitting.as_slice() {
         [one] => Ok(RunKey { zone: zone.name.clone(), run: one.run }),
-        [] => Err(Failure::new("no move is under way there", "", "`understudy history` shows what was done")),
+        [] => {
+            let next = format!("`understudy history {wanted}` shows what was done");
+            Err(Failure::new("no move is under way there", "", next))
+        }
         several => {
             let each: Vec<_> = several.iter().map(|run| run.in_short()).collect();
             let what = format!("{} moves are under way there", several.len());
@@ -70,64 +74,40 @@ fn under_way(source: &Source, followed: &Followed) -> Result<RunKey, Failure> {
 
 /// Shows the status again and again, until nobody looks any more.
 pub(super) fn status(source: &Source, json: bool) -> Exit {
-    loop {
-        let report = match at_once(source, &Request::Status, super::daemon::status) {
-            Ok(report) => report,
-            Err(failure) => return show_failure(json, &failure),
-        };
-        let text = if json { line(&report) } else { super::render::Report::text(&report) };
-        // On a terminal the page is shown in one place.
-        let front = if json || !std::io::stdout().is_terminal() { "" } else { "\x1b[H\x1b[2J" };
-        let mut out = std::io::stdout().lock();
-        if out.write_all(format!("{front}{text}").as_bytes()).and_then(|()| out.flush()).is_err() {
-            return Exit::Done;
-        }
-        drop(out);
-        std::thread::sleep(WATCH);
-    }
-}
-
-/// One JSON value on a line of its own.
-pub(super) fn line(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default() + "\n"
+    live::watch(source, &Request::Status, WATCH, json, super::daemon::status)
 }
 
 struct Follower {
-    dir: PathBuf,
+    live: Live,
     key: RunKey,
     until: Until,
     json: bool,
+    page: Page,
     /// What was shown up to there.
     after: u64,
-    /// Whether the last line is one that the next one is written over.
-    shown: bool,
 }
 
 impl Follower {
-    async fn show_all(mut self) -> Result<Exit, Failure> {
+    async fn show_all(mut self) -> Result<Exit, Lost> {
         // From here on, and not only once it is waited for, an interrupt is told what it leaves behind.
         let mut stop = signal(SignalKind::interrupt()).map_err(|error| {
             let what = format!("the system gives no resources to follow the run with: {error}");
-            Failure::new(what, "the run goes on", "understudy follow")
+            let next = format!("understudy follow {}", crate::config::dotless(self.key.zone.as_ref()));
+            Failure::new(what, "the run goes on", next)
         })?;
         loop {
-            let report = ask(&self.dir, &self.key, self.after).await.map_err(|failure| Failure {
-                meaning: "what the run has published stays; the run goes on when the daemon runs".into(),
-                try_next: format!("understudy follow {}", crate::config::dotless(self.key.zone.as_ref())),
-                ..failure
-            })?;
+            let report = self.ask().await?;
             self.show(&report);
             self.after = report.looked_at;
             if report.more {
                 continue;
             }
             if let Some(exit) = self.exit(&report) {
-                self.end_line();
                 return Ok(exit);
             }
             tokio::select! {
                 _ = stop.recv() => {
-                    self.end_line();
+                    drop(self.page);
                     let zone = crate::config::dotless(self.key.zone.as_ref());
                     let next = format!("`understudy follow {zone}` shows it, `understudy abort {zone}` ends it");
                     let _ = writeln!(std::io::stderr(), "understudy: the run goes on; {next}");
@@ -138,36 +118,33 @@ impl Follower {
         }
     }
 
-    fn show(&mut self, report: &RunReport) {
-        for event in &report.events {
-            let text = if self.json { line(event) } else { run::event(event) };
-            self.end_line();
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
-        }
-        if let Some(now) = report.now.as_ref().filter(|_| !self.json && std::io::stdout().is_terminal()) {
-            let mut out = std::io::stdout().lock();
-            let _ = write!(out, "\r\x1b[K{}", run::progress(now)).and_then(|()| out.flush());
-            self.shown = true;
-        }
+    async fn ask(&mut self) -> Result<RunReport, Lost> {
+        let RunKey { zone, run } = self.key.clone();
+        let request = Request::Run(RunRequest { zone, run, after: self.after });
+        let asked = self.live.ask(&request, |response| match response {
+            Response::Run(report) => Some(*report),
+            _ => None,
+        });
+        asked.await
     }
 
-    fn end_line(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(std::io::stdout().lock(), "\r\x1b[K");
+    fn show(&mut self, report: &RunReport) {
+        report.events.iter().for_each(|event| self.page.tell(event, run::event));
+        if let Some(now) = &report.now {
+            self.page.stands(&run::progress(now));
         }
     }
 
     /// How the command ends, if it is time.
-    fn exit(&self, report: &RunReport) -> Option<Exit> {
+    fn exit(&mut self, report: &RunReport) -> Option<Exit> {
         if let Some(ended) = &report.ended {
-            let text = if self.json { line(ended) } else { format!("{}\n", ended.text) };
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            self.page.tell(ended, |ended| format!("{}\n", ended.text));
             return Some(run::exit(ended));
         }
         let now = report.now.as_ref()?;
         if now.held.is_some() {
             if !self.json {
-                let _ = std::io::stdout().lock().write_all(run::held(&self.key, now).as_bytes());
+                self.page.tell(now, |now| run::held(&self.key, now));
             }
             return Some(Exit::Held);
         }
@@ -177,13 +154,5 @@ impl Follower {
             Until::Done => false,
         };
         reached.then_some(Exit::Done)
-    }
-}
-
-async fn ask(dir: &Path, key: &RunKey, after: u64) -> Result<RunReport, Failure> {
-    let request = RunRequest { zone: key.zone.clone(), run: key.run, after };
-    match client::call(dir, &Request::Run(request)).await? {
-        Response::Run(report) => Ok(report),
-        _ => Err(Failure::new("the daemon answered something else than was asked", "the run goes on", "")),
     }
 }

@@ -8,6 +8,7 @@ mod daemon;
 mod drill;
 mod exit;
 mod follow;
+mod live;
 mod probe;
 mod query;
 mod rename;
@@ -95,7 +96,7 @@ fn carry_out(Invocation { json, command }: Invocation, doers: &Doers) -> Exit {
         Command::Init(source) => show(json, daemon::init(&source)),
         Command::AcceptState(source, request) => show(json, daemon::steer(&source, &Request::AcceptState(request))),
         Command::Calibrate(source, request) => probe::calibrate(&source, request, json),
-        Command::Look(source, request, every) => probe::watch(&source, &request, every, json),
+        Command::Look(source, request, every) => probe::watch(&source, request, every, json),
         Command::Profiles(source, request) => show(json, probe::profiles(&source, request)),
         Command::Rename(source, request) => rename::run(&source, request, json),
         Command::Renames(source, request) => rename::list(&source, request, json),
@@ -121,7 +122,7 @@ fn begin(source: &Source, request: MoveRequest, until: Until, json: bool, doers:
         _ => None,
     };
     let Some(run) = followed else { return show(json, Ok(report)) };
-    let text = if json { follow::line(&report) } else { report.text() };
+    let text = if json { live::line(&report) } else { report.text() };
     if let Err(error) = print(text.as_bytes()) {
         return ended(Exit::Error, Err(error));
     }

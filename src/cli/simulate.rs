@@ -82,8 +82,8 @@ pub(super) struct Limit {
 
 /// When the first step is taken, in virtual time. Any time would do.
 const BEGIN: Timestamp = Timestamp(1_000_000_000_000);
-/// It is watched for no longer than this behind the last step, in seconds.
-const LONGEST: f64 = 6.0 * 3600.0;
+/// For so many hours behind the last step it is watched where no end is foreseen.
+const ENDLESS: f64 = 6.0;
 /// The most work that is begun, and how long that takes on two processors.
 const MOST_WORK: f64 = 3e8;
 const MOST_SECONDS: f64 = 40.0;
@@ -98,7 +98,7 @@ pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
         what_if,
         f64::from(what_if.clients) / what_if.pause.as_secs_f64().max(play::LEAST_PAUSE) * least(&steps),
     )?;
-    let (mixture, unlike) = play::mixture(&population, what_if);
+    let (mixture, mut left_out) = play::mixture(&population, what_if);
     let egresses = mixture.draw(what_if.clients, what_if.seed);
     let mut courses = Vec::new();
     for (kind, ttl) in [(Kind::Positive, what_if.ttl), (Kind::Negative, what_if.negative_ttl)] {
@@ -108,12 +108,17 @@ pub(super) fn run(what_if: &WhatIf) -> Result<SimulateReport, Failure> {
         let bound = steps.last().map(|step| step.at.after(ttl.duration()));
         let outlook = Outlook { holders: &holders, population: &population, steps: &steps, known_until: BEGIN, bound };
         let forecast = forecast(&outlook);
-        let ends = spans(&forecast, &steps);
+        let there = forecast.worst().and_then(|course| course.quantiles.ninety_nine);
+        if there.is_none() {
+            let told = format!("those who held {}: what comes later than {ENDLESS} h behind the last step", held(kind));
+            left_out.push(format!("{told}; that 99% of uses are there is not foreseen within a week"));
+        }
+        let ends = spans(there, &steps);
         within_reason(what_if, scene.work(&egresses, &ends))?;
         let counts = scene.counts(&egresses, &ends).map_err(failed)?;
         courses.push(Course { kind, forecast, ends, counts });
     }
-    Ok(report::of(what_if, &steps, egresses.len(), &courses, unlike))
+    Ok(report::of(what_if, &steps, egresses.len(), &courses, left_out))
 }
 
 /// Whether that much work is begun.
@@ -235,11 +240,18 @@ fn least(steps: &[Step]) -> f64 {
     steps.last().map_or(0.0, |step| step.at.since(BEGIN).as_secs_f64()) + 60.0
 }
 
-/// How finely uses are counted: evenly until 99 % are there by the closed form, and somewhat longer.
-fn spans(forecast: &Forecast, steps: &[Step]) -> Vec<i64> {
+/// What those held that moved.
+fn held(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Positive => "data",
+        Kind::Negative => "negative",
+    }
+}
+
+/// How finely uses are counted: evenly until 99 % are there by the closed form, in so many seconds, and somewhat longer.
+fn spans(there: Option<f64>, steps: &[Step]) -> Vec<i64> {
     let least = least(steps);
-    let there = forecast.worst().and_then(|course| course.quantiles.ninety_nine);
-    let end = (there.unwrap_or(f64::INFINITY) * 1.25).clamp(least, least + LONGEST);
+    let end = there.map_or(least + ENDLESS * 3600.0, |there| least.max(there * 1.25));
     (1..=SPANS).map(|span| (end * 1000.0 * span as f64 / SPANS as f64) as i64).collect()
 }
 
@@ -378,6 +390,20 @@ mod tests {
             assert!(course.old_at_bound.unwrap() < 0.001);
         }
         assert!(report.left_out.iter().any(|what| what.starts_with("what applications keep")), "{:?}", report.left_out);
+    }
+
+    #[test]
+    fn long_ttls_are_watched_to_their_end_and_no_end_is_said_to_be_none() {
+        let week = Ttl::new(7 * 86_400).unwrap();
+        let exact = WhatIf { violators: Some(Share::NONE), applications: Some(Share::NONE), ..usual() };
+        let long = WhatIf { clients: 100, ttl: week, pause: Duration::from_secs(3600), ..exact };
+        let report = run(&long).unwrap();
+        let there = report.courses[0].simulated.ninety_nine.unwrap();
+        assert!((500_000.0..=606_000.0).contains(&there), "{there}");
+        assert!(!report.left_out.iter().any(|what| what.contains("not foreseen")), "{:?}", report.left_out);
+        let report = run(&WhatIf { ttl: Ttl::new(14 * 86_400).unwrap(), clients: 10, ..long }).unwrap();
+        let told = "those who held data: what comes later than 6 h behind the last step";
+        assert!(report.left_out.iter().any(|what| what.starts_with(told)), "{:?}", report.left_out);
     }
 
     #[test]

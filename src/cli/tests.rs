@@ -241,6 +241,9 @@ fn wrong_command_lines_are_explained() {
         "failover wiki.example --to pmtpa --override zone.nothing-vanishes@x",
         "failover wiki.example --to pmtpa --override @3f9c",
         "failover wiki.example --to pmtpa --override zone.loads@3f9c",
+        "simulate --step 0%",
+        "simulate --step 50% --step 10%",
+        "simulate --capacity new=5 --capacity 6",
         "completions cmd",
     ] {
         let error = parse(words(line)).expect_err(line);
@@ -259,6 +262,19 @@ fn help_texts() {
     }
     assert!(!shown.contains("--force"));
     insta::assert_snapshot!("help", shown);
+}
+
+/// What is broken into lines by hand fits where it is shown: what were wider would be broken again, within a word's reach.
+#[test]
+fn what_stands_behind_the_options_is_shown_as_it_was_written() {
+    fn look(command: &clap::Command, wide: &mut Vec<String>) {
+        let behind = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        wide.extend(behind.lines().filter(|line| line.chars().count() > 100).map(str::to_owned));
+        command.get_subcommands().for_each(|sub| look(sub, wide));
+    }
+    let mut wide = Vec::new();
+    look(&args::Args::command(), &mut wide);
+    assert!(wide.is_empty(), "{wide:#?}");
 }
 
 fn finding(gate: &str, verdict: Verdict, items: &[&str]) -> Finding {
@@ -376,6 +392,18 @@ fn failovers_are_shown() {
             MoveReport { offline: Some(offline), ..failover(MoveOutcome::WouldChange, vec![loads()]) },
         ])
     );
+    // What a rename would gain is said with the condition: what resolvers are stuck with.
+    for (stuck, condition) in [
+        (crate::profile::Kind::Negative, "where resolvers hold that the lever is not there"),
+        (crate::profile::Kind::Positive, "where resolvers hold an old answer of the lever"),
+    ] {
+        let gain = GainReport { stuck, certain: 0.25, possible: 0.5, sooner_seconds: 90.0, by: Vec::new() };
+        let command = "understudy rename wiki.example edge.wiki.example".into();
+        let proposals = vec![Proposal { lever: name("edge.wiki.example"), gain, command }];
+        let text = MoveReport { proposals, ..failover(MoveOutcome::WouldChange, vec![loads()]) }.text();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&format!("{condition}, users of 25.0 %")), "{text}");
+    }
     let report = failover(done(true), vec![vanishes()]);
     insta::assert_snapshot!("failover_json", render::json(&report));
     assert_eq!(serde_json::from_str::<MoveReport>(&render::json(&report)).unwrap(), report);
@@ -452,6 +480,7 @@ fn status_fits_a_terminal() {
                     stage: "staged".into(),
                     spare: false,
                     waits_for: vec!["192.0.2.53:53 tells serial 2026112900, not 2026112901".into()],
+                    try_next: None,
                 }],
                 ..zone(
                     "wiki.example",
@@ -484,9 +513,137 @@ fn status_fits_a_terminal() {
         last_reload: Some(LastAct { at: Timestamp(1_796_000_000_000), ok: false, summary: "1 zone is broken".into() }),
     };
     let text = report.text();
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // A command stands on a line, whole.
+    let is_command = |line: &str| line.starts_with("    type: ") || line.starts_with("      or: ");
+    assert!(text.lines().all(|line| is_command(line) || line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("status", text);
     assert_eq!(serde_json::from_str::<StatusReport>(&render::json(&report)).unwrap(), report);
+}
+
+/// Each state of a move, and each other matter: what is wrong and what to type stands above all else.
+#[test]
+fn the_status_says_first_what_is_wrong() {
+    let route = |region: &str| Route { region: region.into(), site: "knams".into() };
+    let site = |site: &str, health: &str| SiteStatus {
+        site: site.into(),
+        health: health.into(),
+        measured: "unknown".into(),
+        forced: (health != "unknown").then(|| "ann (fire)".into()),
+    };
+    let moving = |phase: &str, share: &str, held: Option<&str>| MoveStatus {
+        run: 3,
+        kind: MoveKind::Switchover,
+        by: "ann".into(),
+        from: ["default", "europe"].map(route).into(),
+        to: "pmtpa".into(),
+        phase: phase.into(),
+        share: share.into(),
+        back: false,
+        until: held.is_none().then_some(Timestamp(1_796_000_043_000)),
+        basis: None,
+        bound: None,
+        sample: Default::default(),
+        late: Vec::new(),
+        unsure: Vec::new(),
+        renames: Vec::new(),
+        held: held.map(str::to_owned),
+        since: Timestamp(1_796_000_000_000),
+        began: Timestamp(1_796_000_000_000),
+    };
+    let zone = ZoneStatus {
+        name: name("wiki.example"),
+        serial: Some(2026112901),
+        epoch: 4,
+        routes: ["default", "europe"].map(route).into(),
+        moves: Vec::new(),
+        sites: ["esams", "knams", "pmtpa"].map(|name| site(name, "unknown")).into(),
+        old_until: None,
+        last_drill: None,
+        drill_listeners: Vec::new(),
+        renames: Vec::new(),
+        levers: None,
+        content: ContentStatus::Loaded,
+    };
+    let with = |run: MoveStatus| ZoneStatus { moves: vec![run], ..zone.clone() };
+    let down = |down: &[&str], zone: ZoneStatus| {
+        let health = |site: &str| if down.contains(&site) { "down" } else { "unknown" };
+        ZoneStatus { sites: ["esams", "knams", "pmtpa"].map(|name| site(name, health(name))).into(), ..zone }
+    };
+    let two = |held: Option<&str>| {
+        let europe = MoveStatus { from: vec![route("europe")], run: 4, ..moving("shifting", "50%", held) };
+        let default = MoveStatus { from: vec![route("default")], ..moving("shifting", "10%", None) };
+        ZoneStatus { moves: vec![default, europe], ..zone.clone() }
+    };
+    let late = SampledResolver {
+        name: "campus".into(),
+        sight: crate::observation::sight::Sight::Old,
+        question: "www.wiki.example. A".into(),
+        said: "192.0.2.1".into(),
+        ttl: Some(300),
+        at: Timestamp(1_796_000_043_000),
+        past_seconds: 43,
+        text: "campus still gives 192.0.2.1 for www.wiki.example. A, 43 s behind the bound".into(),
+    };
+    let report = |zones, caution: Option<&str>| StatusReport {
+        version: "0.1.0".into(),
+        pid: 4711,
+        uptime_seconds: 90,
+        generation: 17,
+        listeners: vec!["192.0.2.1:53".parse().unwrap()],
+        encrypted: Vec::new(),
+        zones,
+        caution: caution.map(str::to_owned),
+        last_reload: None,
+        last_failover: None,
+    };
+    let back = MoveStatus { back: true, ..moving("shifting", "10%", Some("knams, to go back to, is down")) };
+    let moved = |run: MoveStatus| {
+        let routes = zone.routes.iter().map(|route| Route { site: "pmtpa".into(), ..route.clone() }).collect();
+        ZoneStatus { routes, ..with(run) }
+    };
+    let mut shown = String::new();
+    for (state, zone) in [
+        ("nothing", zone.clone()),
+        ("lowering", with(moving("lowering", "0%", None))),
+        ("shifting", with(moving("shifting", "10%", None))),
+        ("draining", moved(moving("draining", "100%", None))),
+        ("baking", moved(moving("baking", "100%", None))),
+        ("awaiting approval", with(moving("awaiting approval", "0%", None))),
+        ("held", with(moving("shifting", "10%", Some("ann said so: look")))),
+        ("held at the end", moved(moving("draining", "100%", Some("ann said so: look")))),
+        ("held, its target down", down(&["pmtpa"], with(moving("shifting", "10%", Some("pmtpa is down"))))),
+        ("moved, and the target down", down(&["pmtpa"], moved(moving("baking", "100%", Some("pmtpa is down"))))),
+        ("held on its way back", down(&["knams"], with(back))),
+        ("one of two held", two(Some("bob said so: wait"))),
+        (
+            "another name server lags",
+            moved(MoveStatus {
+                basis: Some(format!("{}: 192.0.2.53:53 tells serial 1, not 2", crate::failover::story::LAG)),
+                ..moving("draining", "100%", None)
+            }),
+        ),
+        ("late", moved(MoveStatus { late: vec![late.clone()], ..moving("draining", "100%", None) })),
+        ("late, and waited for no more", moved(MoveStatus { late: vec![late], ..moving("baking", "100%", None) })),
+        ("a site down", down(&["knams"], zone.clone())),
+        ("its users leaving", down(&["knams"], with(moving("shifting", "10%", None)))),
+        ("all down", down(&["esams", "knams", "pmtpa"], zone.clone())),
+        ("a site down that nobody is at", down(&["esams"], zone.clone())),
+    ] {
+        let _ = writeln!(shown, "# {state}\n{}", report(vec![zone], None).text());
+    }
+    let broken = ZoneStatus { content: ContentStatus::Broken { diagnostics: Vec::new() }, ..zone.clone() };
+    let last_good = ZoneStatus { content: ContentStatus::LastGood { diagnostics: Vec::new() }, ..zone.clone() };
+    let all =
+        [vec![last_good, with(moving("shifting", "10%", Some("look"))), broken.clone()], vec![broken; 9]].concat();
+    let first = |report: StatusReport| report.text().split("understudy 0.1.0").next().unwrap().to_owned();
+    let _ = writeln!(shown, "# too much\n{}", first(report(all, None)));
+    let summary = "the configuration has errors and the last good one stays: understudy.toml:4:1: error";
+    let reload = Some(LastAct { at: Timestamp(1_796_000_000_000), ok: false, summary: summary.into() });
+    let failed = StatusReport { last_reload: reload, ..report(vec![zone.clone()], None) };
+    let _ = writeln!(shown, "# a reload that failed\n{}", first(failed));
+    let caution = "what was decided could not be written\n    try: make room";
+    let _ = write!(shown, "# caution\n{}", first(report(vec![zone.clone()], Some(caution))));
+    insta::assert_snapshot!("status_first", shown.replace("understudy 0.1.0, pid 4711, up 1 min, generation 17\n", ""));
 }
 
 #[test]
@@ -568,6 +725,7 @@ fn what_resolvers_give_is_shown_with_all_of_them() {
         ttl: crate::time::Ttl::new(60),
         old_until: Some(Timestamp(1_796_000_043_000)),
         resolvers: resolvers.clone(),
+        renames: Vec::new(),
     };
     insta::assert_snapshot!("looked", report.text());
     assert_eq!(report.exit(), Exit::Error);

@@ -47,6 +47,8 @@ pub const ONLY_SITE: &str = "main";
 /// All that is configured.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Config {
+    /// The configuration file, as its path was given; none where the command line says all.
+    pub file: Option<PathBuf>,
     /// The directory that the paths of zone files start from: the configuration file's own.
     pub dir: PathBuf,
     /// Where state is kept: journal, texts, control socket; a path from the working directory. None: in memory, and
@@ -222,6 +224,7 @@ impl Config {
         Config {
             exposures: Some(Limits::default()),
             dnstap: None,
+            file: None,
             dir: ".".into(),
             state_dir: None,
             include_outside: false,
@@ -234,6 +237,11 @@ impl Config {
             drill_listen: drill::usual_listen(),
             zones: Vec::new(),
         }
+    }
+
+    /// A key and where it stands, as operators are told of it.
+    pub fn place(&self, key: &str) -> String {
+        self.file.as_ref().map_or_else(|| format!("`{key}`"), |file| format!("`{key}` in {}", file.display()))
     }
 
     /// The zone that an operator calls `name`, with or without the final dot.

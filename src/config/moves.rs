@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::nearest::UnknownName;
 use super::table::Table;
 use crate::failover::policy::{Approval, Policy};
+use crate::failover::renames::Initiative;
 use crate::failover::steps::Steps;
 use crate::share::Share;
 
@@ -12,10 +13,14 @@ use crate::share::Share;
 const APPROVALS: [(&str, Approval); 3] =
     [("nothing", Approval::Nothing), ("planned", Approval::Planned), ("everything", Approval::Everything)];
 
-/// The policy of a zone; what is not written is as usual.
-pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
+/// What is done about renames that gain something while a move waits for old answers, as it is written.
+const INITIATIVES: [(&str, Initiative); 3] =
+    [("never", Initiative::Never), ("propose", Initiative::Propose), ("do", Initiative::Do)];
+
+/// The policy of a zone, what is not written being as usual; and how many fresh names are kept ready for each of its levers.
+pub(super) fn read_policy(zone: &Table<'_>) -> (Policy, u16) {
     let mut policy = Policy::default();
-    let Some(table) = zone.table("zone.policy") else { return policy };
+    let Some(table) = zone.table("zone.policy") else { return (policy, 0) };
     let time = |name, usual: Duration| {
         table.time(name, "5m").map_or(usual, |found| Duration::from_secs(found.value.seconds().into()))
     };
@@ -26,7 +31,8 @@ pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
     policy.step_wait = time("step_wait", policy.step_wait);
     policy.low_ttl = table.time("low_ttl", "30s").map_or(policy.low_ttl, |found| found.value);
     policy.bake = time("bake", policy.bake);
-    policy.approval = read_approval(&table).unwrap_or_default();
+    let approved = "does not say which moves a second person has to approve";
+    policy.approval = read_word(&table, "approval", APPROVALS, "planned", approved).unwrap_or_default();
     policy.approval_expires = time("approval_expires", policy.approval_expires);
     policy.hold_reminder = at_least_a_second(&table, "hold_reminder", time("hold_reminder", policy.hold_reminder));
     policy.hold_deadline = time("hold_deadline", policy.hold_deadline);
@@ -34,14 +40,11 @@ pub(super) fn read_policy(zone: &Table<'_>) -> Policy {
     policy.rise = count("rise", policy.rise);
     policy.fall = count("fall", policy.fall);
     policy.drain_deadline = time("drain_deadline", policy.drain_deadline);
+    let done = "does not say what is done about renames while caches drain";
+    policy.rename = read_word(&table, "rename", INITIATIVES, "propose", done).unwrap_or_default();
     policy.capacity_steps = table.boolean("capacity_steps").unwrap_or(policy.capacity_steps);
-    policy
-}
-
-/// How many fresh names are kept ready for each lever of a zone.
-pub(super) fn read_spare_levers(zone: &Table<'_>) -> u16 {
-    let Some(table) = zone.table("zone.policy") else { return 0 };
-    table.integer("spare_levers", 0..=4, 1).and_then(|count| u16::try_from(count).ok()).unwrap_or(0)
+    let spare_levers = table.integer("spare_levers", 0..=4, 1).and_then(|count| u16::try_from(count).ok());
+    (policy, spare_levers.unwrap_or(0))
 }
 
 fn at_least_a_second(table: &Table<'_>, name: &str, time: Duration) -> Duration {
@@ -81,14 +84,19 @@ fn read_steps(table: &Table<'_>) -> Option<Steps> {
     steps.ok()
 }
 
-fn read_approval(table: &Table<'_>) -> Option<Approval> {
-    const KEY: &str = "approval";
-    let found = table.string(KEY, "planned")?;
-    let known = APPROVALS.iter().find(|(word, _)| *word == found.value);
+/// One of a few words.
+fn read_word<T: Copy, const N: usize>(
+    table: &Table<'_>,
+    key: &'static str,
+    words: [(&str, T); N],
+    example: &'static str,
+    wrong: &str,
+) -> Option<T> {
+    let found = table.string(key, example)?;
+    let known = words.iter().find(|(word, _)| *word == found.value);
     if known.is_none() {
-        let unknown = UnknownName::new("approval", found.value, APPROVALS.iter().map(|(word, _)| *word));
-        let what = format!("`{}` does not say which moves a second person has to approve", found.value);
-        table.wrong(&found.span, KEY, what, "", unknown.advice());
+        let unknown = UnknownName::new(key, found.value, words.iter().map(|(word, _)| *word));
+        table.wrong(&found.span, key, format!("`{}` {wrong}", found.value), "", unknown.advice());
     }
-    known.map(|(_, approval)| *approval)
+    known.map(|(_, meant)| *meant)
 }

@@ -28,7 +28,7 @@ pub fn read(path: &Path, text: &str) -> Result<Config, Problems> {
     let mut config = Config::bare();
     if errors.is_empty() {
         let top = Table::open(&page, "", 0..0, parsed.get_ref());
-        config = read_top(&top, path.parent().unwrap_or(Path::new("")));
+        config = Config { file: Some(path.into()), ..read_top(&top, path.parent().unwrap_or(Path::new(""))) };
     }
     let problems = page.into_problems();
     if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
@@ -55,6 +55,7 @@ fn read_top(top: &Table<'_>, dir: &Path) -> Config {
     let server = read_server(top, dir);
     let zones = zone::read_zones(top, &regions);
     Config {
+        file: None,
         dir: if dir.as_os_str().is_empty() { ".".into() } else { dir.into() },
         state_dir: Some(dir.join(state_dir)),
         include_outside: top.boolean("include_outside").unwrap_or(false),

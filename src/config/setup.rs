@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Config, ResolverConfig, SiteConfig, ZoneConfig};
-use crate::driver::setup::{ResolverSpec, Setup, SiteSpec, TextFile, ZoneSpec};
+use crate::driver::setup::{DrillListen, ResolverSpec, Setup, SiteSpec, TextFile, ZoneSpec};
 use crate::net::Region;
 use crate::serving::content::{BlastRadius, Policy};
 use crate::serving::cookie::{CookieKeys, CookieSecret};
@@ -38,7 +38,7 @@ impl Config {
             resolvers: self.resolvers.iter().map(resolver).collect(),
             daily_questions: self.probe.daily_questions,
             exposures: self.exposures,
-            drill_listen: self.drill_listen.clone(),
+            drill_listen: DrillListen { addresses: self.drill_listen.clone(), place: self.place("drill.listen") },
         }
     }
 

@@ -10,7 +10,7 @@ use super::page::Page;
 use crate::time::Ttl;
 
 /// Every table and the keys that it may have. Whatever is not here is unknown.
-const SCHEMA: &[(&str, &[&str])] = &[
+pub(super) const SCHEMA: &[(&str, &[&str])] = &[
     (
         "",
         &[
@@ -96,6 +96,7 @@ const SCHEMA: &[(&str, &[&str])] = &[
             "fall",
             "drain_deadline",
             "capacity_steps",
+            "rename",
             "spare_levers",
         ],
     ),

@@ -126,6 +126,7 @@ fn everything_is_resolved() {
     assert_eq!(
         read_text(least).unwrap(),
         Config {
+            file: Some("etc/understudy.toml".into()),
             dir: "etc".into(),
             state_dir: Some("etc/var".into()),
             zones: vec![ZoneConfig::bare("a.example".parse().unwrap(), "a".into())],
@@ -277,6 +278,28 @@ fn broken_configurations_are_explained() {
         let _ = writeln!(shown, "# {text:?}\n{problems}\n");
     }
     insta::assert_snapshot!("broken", shown);
+}
+
+/// A table that were read twice would say so by each of its slips twice.
+#[test]
+fn a_slip_is_told_once_in_whichever_table_it_is() {
+    let tables = super::table::SCHEMA.iter().map(|(path, _)| *path).filter(|path| !path.is_empty());
+    let mut text = "version = 1\nodd = 1\n".to_owned();
+    for path in tables {
+        let is_array = matches!(path, "region" | "resolver" | "zone" | "zone.site");
+        let head = if is_array { format!("[[{path}]]") } else { format!("[{path}]") };
+        let _ = writeln!(text, "{head}\nodd = 1");
+    }
+    // A second zone does not make it twice as many of the first one's.
+    let again = "[[zone]]\nodd = 1\n[zone.policy]\nodd = 1\nspare_levers = 9\n[zone.drill]\nodd = 1\n";
+    let problems = read_text(&(text + again)).unwrap_err().0;
+    let told = problems.iter().map(|problem| (problem.line, problem.column, &problem.key, &problem.what));
+    let mut told: Vec<_> = told.collect();
+    let odd = told.iter().filter(|(.., what)| *what == "there is no such key").count();
+    assert_eq!(odd, super::table::SCHEMA.len() + 3, "{problems:#?}");
+    let all = told.len();
+    told.dedup();
+    assert_eq!(told.len(), all, "{problems:#?}");
 }
 
 /// One slip each: what to replace in `GOOD`, by what, and the key that has to be complained about.

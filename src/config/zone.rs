@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use toml::de::{DeTable, DeValue};
 
 use super::drill;
-use super::moves::{read_policy, read_spare_levers};
+use super::moves::read_policy;
 use super::nearest::UnknownName;
 use super::read::read_label;
 use super::table::{At, Table};
@@ -47,15 +47,16 @@ fn read_zone(table: &Table<'_>, name: Option<Name>, regions: &[Region]) -> ZoneC
         table.missing("file", "with neither a file nor a site, there is nothing to answer from", remedy);
     }
     let routing = read_routing(table, &sites, regions);
+    let (policy, spare_levers) = read_policy(table);
     ZoneConfig {
         file,
         negative_ttl: table.time("negative_ttl", "20s").map(|found| found.value),
         max_ttl: table.time("max_ttl", "5m").map(|found| found.value),
         may_vanish: read_may_vanish(table, name.as_ref()),
         blast_radius: read_blast_radius(table),
-        policy: read_policy(table),
+        policy,
         drill: drill::read_policy(table),
-        spare_levers: read_spare_levers(table),
+        spare_levers,
         name_servers: read_name_servers(table),
         name: name.unwrap_or_else(Name::root),
         sites,

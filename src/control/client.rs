@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -19,9 +20,31 @@ use super::{Answer, SOCKET};
 /// The most octets of an answer: a failover of a large zone lists a record diff.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 
+/// Why a daemon that was asked gave no response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoResponse {
+    /// It is there, and says why; or it is silent for so long that it is not worth asking again.
+    Refused(Failure),
+    /// Nobody is there, or it broke off, or it is stopping.
+    Gone(Failure),
+}
+
+impl From<NoResponse> for Failure {
+    fn from(why: NoResponse) -> Failure {
+        match why {
+            NoResponse::Refused(failure) | NoResponse::Gone(failure) => failure,
+        }
+    }
+}
+
 /// Asks the daemon that runs on `state_dir`.
 pub async fn call(state_dir: &Path, request: &Request) -> Answer {
-    let stream = connect(state_dir).await?;
+    Ok(ask(state_dir, request).await?)
+}
+
+/// The same, for those to whom it matters whether the daemon is there.
+pub async fn ask(state_dir: &Path, request: &Request) -> Result<Response, NoResponse> {
+    let stream = connect(state_dir).await.map_err(NoResponse::Gone)?;
     // The daemon gives up first, and says more.
     let patience = ANSWER_TIMEOUT + Duration::from_secs(10);
     let asked = async {
@@ -55,7 +78,7 @@ pub async fn call(state_dir: &Path, request: &Request) -> Answer {
     };
     match tokio::time::timeout(patience, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(broken_off("it has not answered in time")),
+        Err(_) => Err(NoResponse::Refused(broken_off("it has not answered in time"))),
     }
 }
 
@@ -91,12 +114,12 @@ async fn connect(state_dir: &Path) -> Result<UnixStream, Failure> {
     })
 }
 
-async fn get<T: DeserializeOwned>(stream: UnixStream, path: &str) -> Result<T, Failure> {
+async fn get<T: DeserializeOwned>(stream: UnixStream, path: &str) -> Result<T, NoResponse> {
     exchange(stream, hyper::Request::get(path), Bytes::new()).await
 }
 
-async fn post<T: DeserializeOwned>(stream: UnixStream, path: &str, body: &impl Serialize) -> Result<T, Failure> {
-    let body = serde_json::to_vec(body).map_err(broken_off)?;
+async fn post<T: DeserializeOwned>(stream: UnixStream, path: &str, body: &impl Serialize) -> Result<T, NoResponse> {
+    let body = serde_json::to_vec(body).map_err(gone)?;
     exchange(stream, hyper::Request::post(path).header(CONTENT_TYPE, "application/json"), body.into()).await
 }
 
@@ -104,19 +127,28 @@ async fn exchange<T: DeserializeOwned>(
     stream: UnixStream,
     head: hyper::http::request::Builder,
     body: Bytes,
-) -> Result<T, Failure> {
-    let request = head.header(HOST, "understudy").body(Full::new(body)).map_err(broken_off)?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken_off)?;
+) -> Result<T, NoResponse> {
+    let request = head.header(HOST, "understudy").body(Full::new(body)).map_err(gone)?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
     // The task ends with the connection, which ends with `sender`.
     tokio::spawn(connection);
-    let answer = sender.send_request(request).await.map_err(broken_off)?;
+    let answer = sender.send_request(request).await.map_err(gone)?;
     let status = answer.status();
-    let octets = Limited::new(answer.into_body(), MAX_ANSWER).collect().await.map_err(broken_off)?.to_bytes();
+    let octets = Limited::new(answer.into_body(), MAX_ANSWER).collect().await.map_err(gone)?.to_bytes();
     if status.is_success() {
-        return serde_json::from_slice(&octets).map_err(other_version);
+        return serde_json::from_slice(&octets).map_err(|error| NoResponse::Refused(other_version(error)));
     }
-    Err(serde_json::from_slice::<Failure>(&octets).unwrap_or_else(other_version))
+    let failure = serde_json::from_slice::<Failure>(&octets).unwrap_or_else(other_version);
+    // That is how one answers that is stopping.
+    Err(if status == StatusCode::SERVICE_UNAVAILABLE {
+        NoResponse::Gone(failure)
+    } else {
+        NoResponse::Refused(failure)
+    })
+}
+
+fn gone(error: impl std::fmt::Display) -> NoResponse {
+    NoResponse::Gone(broken_off(error))
 }
 
 fn broken_off(error: impl std::fmt::Display) -> Failure {

@@ -6,7 +6,7 @@ pub mod api;
 pub mod client;
 pub mod server;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use tokio::sync::oneshot;
 

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::api::moves::*;
 use super::api::*;
+use super::client::NoResponse;
 use super::server::{SocketError, bind};
 use super::{Call, SOCKET, client};
 use crate::store::{Store, StoreError};
@@ -19,14 +20,14 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// A state directory with a daemon's socket in it.
-struct Daemon {
+pub(crate) struct Daemon {
     _home: tempfile::TempDir,
-    dir: PathBuf,
-    calls: mpsc::Receiver<Call>,
+    pub(crate) dir: PathBuf,
+    pub(crate) calls: mpsc::Receiver<Call>,
     serving: JoinHandle<()>,
 }
 
-fn daemon() -> Daemon {
+pub(crate) fn daemon() -> Daemon {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("var");
     let store = Store::open(Some(&dir)).unwrap();
@@ -88,7 +89,8 @@ async fn requests_reach_the_daemon_and_answers_come_back() {
             assert_eq!(call.actor.pid, Some(std::process::id() as i32));
             call.answer.send(answer.clone()).unwrap();
         };
-        assert_eq!(tokio::join!(client::call(dir, &request), daemon).0, answer);
+        let answer = answer.clone().map_err(NoResponse::Refused);
+        assert_eq!(tokio::join!(client::ask(dir, &request), daemon).0, answer);
     }
 }
 
@@ -99,8 +101,9 @@ async fn a_daemon_that_stops_says_so() {
         drop(daemon.calls.recv().await.unwrap());
         daemon.calls.close();
     };
-    let (answer, ()) = tokio::join!(client::call(&daemon.dir, &Request::Status), stop);
-    assert_eq!(answer.unwrap_err().what, "the daemon is stopping, and did not answer");
+    let (answer, ()) = tokio::join!(client::ask(&daemon.dir, &Request::Status), stop);
+    let Err(NoResponse::Gone(failure)) = answer else { panic!("{answer:?}") };
+    assert_eq!(failure.what, "the daemon is stopping, and did not answer");
     daemon.serving.await.unwrap();
     assert!(!daemon.dir.join(SOCKET).exists(), "the socket's file goes with it");
 

@@ -1,11 +1,13 @@
 //! A dry run while no daemon runs: a driver on a copy of the state, in memory, with no socket before it.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use super::{moves, told, translate};
-use crate::config::{Keys, Source};
+use crate::config::{Config, Keys, Source};
 use crate::control::api::Failure;
 use crate::control::api::moves::{MoveReport, MoveRequest, Offline};
+use crate::driver::moves::Order;
 use crate::driver::reload::{ReloadOutcome, Reloaded};
 use crate::driver::{self, Driver};
 use crate::exposure::known::Known as _;
@@ -23,8 +25,15 @@ pub fn dry_run(source: &Source, request: &MoveRequest) -> Result<MoveReport, Fai
     let Some(dir) = config.state_dir.as_deref() else {
         return Err(Failure::new("there is no state to work this out from", "nothing was changed", "--state-dir DIR"));
     };
+    let copied = Store::copy(dir, &std::env::temp_dir()).map_err(uncopied)?;
+    let (dir, written) = (dir.to_owned(), copied.written);
+    judge(config, copied, order, request).map_err(|failure| without_a_daemon(failure, &dir, written))
+}
+
+/// Says what a move would do, by this copy.
+fn judge(config: Config, copied: Copied, order: Order, request: &MoveRequest) -> Result<MoveReport, Failure> {
     let begun = driver::now();
-    let Copied { store, written } = Store::copy(dir, &std::env::temp_dir()).map_err(uncopied)?;
+    let Copied { store, written } = copied;
     let keys = Keys { cookies: store.secret("cookies")?, units: UnitKey(store.secret("units")?) };
     let names = HashKey::new(store.secret("names")?);
     let mut driver = Driver::start(config.setup(keys), store, names).map_err(failed)?;
@@ -32,11 +41,11 @@ pub fn dry_run(source: &Source, request: &MoveRequest) -> Result<MoveReport, Fai
     let reloaded = driver.reload(config.setup(keys), &[], &driver::daemon());
     let origin = translate::zone_name(&request.zone, driver.setup())?;
     let report = driver.move_traffic(&origin, &order, &driver::daemon()).map_err(failed)?;
-    let mut report = moves::report(report, &order, driver.serving())?;
+    let mut report = moves::report(report, &order, &origin, &driver)?;
     told::weigh(&driver, &origin, &mut report.findings);
     report.warnings.extend(reloaded.iter().filter(|zone| zone.origin == origin).filter_map(worth_knowing));
     report.offline = Some(Offline {
-        state_dir: dir.into(),
+        state_dir: config.state_dir.clone().unwrap_or_default(),
         written,
         at: driver::now(),
         under_way: moves::under_way(&driver, &origin),
@@ -105,6 +114,22 @@ fn own(listen: &[SocketAddr]) -> Vec<SocketAddr> {
         _ => vec![*address],
     };
     listen.iter().flat_map(of).collect()
+}
+
+/// A failure with what a dry run says first where no daemon runs. What there is to type takes a daemon, most of it.
+fn without_a_daemon(failure: Failure, dir: &Path, written: Timestamp) -> Failure {
+    let age = crate::count::span(driver::now().since(written).as_secs());
+    let down = format!(
+        "THE DAEMON IS DOWN: nobody answers from here; this rests on the files as they are now, and on a copy of the state in {}, \
+         last written {written} ({age} ago)",
+        dir.display()
+    );
+    let meaning = if failure.meaning.is_empty() { down } else { format!("{}. {down}", failure.meaning) };
+    let try_next = match failure.try_next.contains("understudy") && !failure.try_next.contains("understudy check") {
+        true => format!("start the daemon (`understudy serve`); then {}", failure.try_next),
+        false => failure.try_next,
+    };
+    Failure { meaning, try_next, ..failure }
 }
 
 /// Why there is no copy of the state to work with.

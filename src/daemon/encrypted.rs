@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::plain;
+use super::{plain, unbound};
+use crate::config::Config;
 use crate::config::protocol::Encrypted;
 use crate::control::api::{EncryptedListener, Failure};
 use crate::serve::Stage;
@@ -18,7 +19,7 @@ pub(super) struct Prepared {
 }
 
 /// Binds the sockets and reads the certificate.
-pub(super) fn prepare(encrypted: &Encrypted, room: Room) -> Result<Prepared, Failure> {
+pub(super) fn prepare(encrypted: &Encrypted, config: &Config, room: Room) -> Result<Prepared, Failure> {
     let by =
         |scheme: Scheme, addresses: &[_]| -> Vec<_> { addresses.iter().map(|&address| (scheme, address)).collect() };
     let limits = &encrypted.limits;
@@ -39,7 +40,9 @@ pub(super) fn prepare(encrypted: &Encrypted, room: Room) -> Result<Prepared, Fai
         },
     };
     let certificates = Certificates::load(&files(encrypted)).map_err(plain)?;
-    Ok(Prepared { listeners: EncryptedListeners::bind(&settings).map_err(plain)?, certificates })
+    let listeners =
+        EncryptedListeners::bind(&settings).map_err(|error| unbound(config.place("server.encrypted"), error))?;
+    Ok(Prepared { listeners, certificates })
 }
 
 /// Where the certificate is.

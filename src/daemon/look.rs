@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use tokio::sync::oneshot;
 
-use super::Daemon;
 use super::probe::chosen;
+use super::{Daemon, moves};
 use crate::config::{Config, ResolverConfig};
 use crate::control::Answer;
+use crate::control::api::moves::ProposedRename;
 use crate::control::api::probe::{LookReport, LookRequest, LookedReport};
 use crate::control::api::{Failure, Response};
 use crate::driver;
@@ -41,6 +42,7 @@ impl Daemon {
             Err(failure) => return drop(answer.send(Err(failure))),
         };
         let LookRequest { name, rtype } = request;
+        let renames = self.proposed_for(&name);
         let named = name.clone();
         let (store, asked) = (self.store.clone(), targets.clone());
         probing.prober.look(targets, name, rtype, move |looked| {
@@ -48,8 +50,16 @@ impl Daemon {
             if let Err(error) = store.resolvers().count(names, driver::now()) {
                 tracing::error!("how much resolvers were asked can't be written down: {error}");
             }
-            let _ = answer.send(Ok(Response::Look(Box::new(report(named, rtype, watched, looked)))));
+            let _ = answer
+                .send(Ok(Response::Look(Box::new(LookReport { renames, ..report(named, rtype, watched, looked) }))));
         });
+    }
+
+    /// What is proposed to moves of the zone that a name is in.
+    fn proposed_for(&self, name: &Name) -> Vec<ProposedRename> {
+        let zone = name.as_ref().ancestors().find_map(|origin| self.driver.serving().zone(origin));
+        let state = zone.and_then(|zone| self.driver.traffic(&zone.content.origin));
+        state.into_iter().flat_map(|state| state.moves.values()).flat_map(moves::proposed).collect()
     }
 
     /// The resolvers, those that are asked first, and how these are asked.
@@ -145,7 +155,7 @@ fn report(name: Name, rtype: RrType, watched: Vec<Watched>, looked: Vec<Looked>)
     }
     resolvers.sort_by_key(|resolver| std::cmp::Reverse(resolver.sight));
     let complete = resolvers.iter().all(|resolver| resolver.sight.is_done());
-    LookReport { name, rtype, at: now, complete, counts, ttl, old_until, resolvers }
+    LookReport { name, rtype, at: now, complete, counts, ttl, old_until, resolvers, renames: Vec::new() }
 }
 
 fn one(watched: Watched, heard: Option<Heard>, ttl: Option<Ttl>, now: crate::time::Timestamp) -> LookedReport {

@@ -53,10 +53,13 @@ pub fn serve(order: Serve) -> Result<(), Failure> {
     let config = order.source.load()?;
     // Sockets first: privileged ports need rights that state on disk must not have.
     let room = make_room(&config);
-    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(plain)?;
+    let listeners = Listeners::bind(&listen_settings(&config, room)).map_err(|error| {
+        let is_typed = !order.source.listen.is_empty();
+        unbound(if is_typed { "--listen".into() } else { config.place("server.listen") }, error)
+    })?;
     let addresses = listeners.addresses();
     let encrypted =
-        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, room)).transpose()?;
+        config.server.encrypted.as_ref().map(|encrypted| encrypted::prepare(encrypted, &config, room)).transpose()?;
     let canaries = probe::bind(&config)?;
     drop_privileges(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(plain)?;
@@ -192,6 +195,7 @@ impl Daemon {
             self.driver.resume();
             let mut looks = tokio::time::interval(probe::LOOK_AGAIN);
             let (sampled, mut samples) = mpsc::unbounded_channel();
+            let (asker, mut asked) = rename::start_asker();
             if self.probing.is_some() {
                 self.driver.set_sampled();
             }
@@ -209,14 +213,19 @@ impl Daemon {
                     call = calls.recv() => match call {
                         // Resolvers take their time; nothing else waits for them.
                         Some(Call { request: Request::Look(request), answer, .. }) => self.look(request, answer),
+                        // So it is with servers that a rename depends on.
                         Some(call) => {
-                            let answer = self.answer(&call);
-                            // Whoever asked may be gone; what was done is done and in the journal.
-                            let _ = call.answer.send(answer);
+                            if let Some(call) = self.ask_certificates(call, &asker) {
+                                self.see_to(call);
+                            }
                         }
                         // Nobody is answered any more.
                         None => return self.driver.keep_exposures(),
                     },
+                    Some((call, certificates)) = asked.recv() => {
+                        self.driver.set_certificates(certificates);
+                        self.see_to(call);
+                    }
                     Some(()) = reloads.recv() => self.reload_on_signal(),
                     Some(found) = samples.recv() => {
                         let probe::Sampled { origin, effect, sample } = found;
@@ -227,6 +236,12 @@ impl Daemon {
                 self.driver.take_over_queued().iter().for_each(|zone| report(zone, true));
             }
         });
+    }
+
+    fn see_to(&mut self, call: Call) {
+        let answer = self.answer(&call);
+        // Whoever asked may be gone; what was done is done and in the journal.
+        let _ = call.answer.send(answer);
     }
 
     fn answer(&mut self, call: &Call) -> Answer {
@@ -247,7 +262,7 @@ impl Daemon {
             }
             Request::Steer(request) => self.steer(request, actor).map(Response::Steer),
             Request::Site(request) => self.force_site(request, actor).map(Response::Steer),
-            Request::Run(request) => self.run_report(request).map(Response::Run),
+            Request::Run(request) => self.run_report(request).map(Box::new).map(Response::Run),
             Request::History(request) => self.history(request).map(Response::History),
             Request::Explain(request) => self.explain(request).map(Box::new).map(Response::Explain),
             Request::Drain(request) => self.drain(request).map(Box::new).map(Response::Drain),
@@ -271,7 +286,7 @@ impl Daemon {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
         let order = moves::order(request)?;
         let report = self.driver.move_traffic(&origin, &order, actor).map_err(failed)?;
-        let mut report = moves::report(report, &order, self.driver.serving())?;
+        let mut report = moves::report(report, &order, &origin, &self.driver)?;
         told::weigh(&self.driver, &origin, &mut report.findings);
         if request.dry_run && !report.moves.is_empty() {
             report.proposals = self.proposals(&origin, Some(&report.to));
@@ -477,6 +492,11 @@ fn log_to_stderr() {
 /// An error that says all by itself.
 fn plain(error: impl std::fmt::Display) -> Failure {
     Failure::new(error.to_string(), "the server has not started", "")
+}
+
+/// An address can't be had that is configured there.
+fn unbound(place: String, error: impl std::fmt::Display) -> Failure {
+    plain(format!("{place}: {error}"))
 }
 
 fn failed(error: DriverError) -> Failure {

@@ -4,8 +4,8 @@ use super::{Daemon, drains, failed, translate};
 use crate::config::nearest::UnknownName;
 use crate::control::api::moves::{
     Action, Ending, ForcedHealth, HistoryEntry, HistoryReport, HistoryRequest, MoveKind, MoveOutcome, MoveReport,
-    MoveRequest, MoveStatus, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest, SteerReport,
-    SteerRequest, WeighedStep,
+    MoveRequest, MoveStatus, ProposedRename, RunEvent, RunKey, RunReport, RunRequest, SampledResolver, SiteRequest,
+    SteerReport, SteerRequest, WeighedStep,
 };
 use crate::control::api::{AcceptRequest, Failure, RecordDiff, Route};
 use crate::driver::Driver;
@@ -14,15 +14,15 @@ use crate::driver::engine::By;
 use crate::driver::moves::{MoveOutcome as Done, Moved, Order, Steering};
 use crate::failover::effect::{Effect, Issued};
 use crate::failover::health::Health;
-use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase};
+use crate::failover::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
 use crate::failover::plan::{Impossible, Kind, MoveRequest as Wanted};
 use crate::failover::refusal::Refusal;
+use crate::failover::renames::Proposed;
 use crate::failover::sample::{Evidence, is_late};
 use crate::failover::steps::Steps;
 use crate::failover::story;
 use crate::name::Name;
 use crate::observation::sight::Sight;
-use crate::serving::Serving;
 use crate::share::Share;
 use crate::store::journal::{Actor, Row, Sequence};
 use crate::time::Timestamp;
@@ -76,23 +76,16 @@ pub(super) fn given(reason: Option<&str>) -> String {
     reason.filter(|reason| !reason.trim().is_empty()).unwrap_or("no reason given").to_owned()
 }
 
-/// What became of a move.
+/// What became of a move that was asked of `driver`.
 pub(super) fn report(
     report: Result<Moved, Impossible>,
     order: &Order,
-    serving: &Serving,
+    origin: &Name,
+    driver: &Driver,
 ) -> Result<MoveReport, Failure> {
-    let report = report.map_err(|impossible| match impossible {
-        Impossible::NoSite { given, known } => Failure::from(UnknownName::new("site", &given, known)),
-        Impossible::NoRegion { given, known } => Failure::from(UnknownName::new("region", &given, known)),
-        Impossible::Idle(word) => translate::idle(&word),
-        Impossible::Refused(refusal) => refused(&refusal),
-        Impossible::Leaving { .. } => {
-            let what = impossible.to_string();
-            Failure::new(what, "nothing was changed, and the move goes on", "understudy abort, which takes it back")
-        }
-        other => Failure::new(other.to_string(), "nothing was changed", "understudy status"),
-    })?;
+    let serving = driver.serving();
+    let region = order.request.region.as_deref();
+    let report = report.map_err(|impossible| impossible_because(impossible, &Asked::of(driver, origin, region)))?;
     let outcome = match report.outcome {
         Done::NothingToDo if order.dry_run => MoveOutcome::DryRunClean,
         Done::NothingToDo => MoveOutcome::NothingToDo,
@@ -167,12 +160,103 @@ fn kind(kind: Kind) -> MoveKind {
     }
 }
 
-/// Why the engine did not take something.
-fn refused(refusal: &Refusal) -> Failure {
+/// What of a zone was asked for, to be named in what can be typed instead.
+struct Asked {
+    zone: String,
+    /// ` --region REGION`, if it was about one.
+    only: String,
+    /// The zone's moves.
+    under_way: Vec<MoveStatus>,
+}
+
+impl Asked {
+    fn of(driver: &Driver, origin: &Name, region: Option<&str>) -> Asked {
+        Asked {
+            zone: crate::config::dotless(origin.as_ref()),
+            only: region.map(|region| format!(" --region {region}")).unwrap_or_default(),
+            under_way: under_way(driver, origin),
+        }
+    }
+
+    /// How this move is meant on a command line: by its region where the zone has several.
+    fn which(&self, id: MoveId) -> String {
+        let several = self.under_way.len() > 1;
+        let run = self.under_way.iter().find(|run| several && run.run == id.0);
+        run.and_then(|run| run.from.first()).map(|route| format!(" --region {}", route.region)).unwrap_or_default()
+    }
+
+    /// Whether everybody has moved with it.
+    fn has_moved(&self, id: MoveId) -> bool {
+        self.under_way.iter().any(|run| run.run == id.0 && !run.back && matches!(&*run.phase, "draining" | "baking"))
+    }
+
+    fn is_back(&self, id: MoveId) -> bool {
+        self.under_way.iter().any(|run| run.run == id.0 && run.back)
+    }
+}
+
+/// Why a move can't be, and what can be done instead.
+fn impossible_because(impossible: Impossible, asked: &Asked) -> Failure {
+    let zone = &asked.zone;
+    let what = impossible.to_string();
+    let next = match impossible {
+        Impossible::NoSite { given, known } => return UnknownName::new("site", &given, known).into(),
+        Impossible::NoRegion { given, known } => return UnknownName::new("region", &given, known).into(),
+        Impossible::Idle(word) => return translate::idle(&word),
+        Impossible::Refused(refusal) => return refused(&refusal, asked),
+        Impossible::Leaving { by, .. } => {
+            let next = format!("`understudy abort {zone}{}`, which takes it back", asked.which(by));
+            return Failure::new(what, "nothing was changed, and the move goes on", next);
+        }
+        Impossible::NotServed { .. } => "`understudy check` says what is wrong with its files".to_owned(),
+        Impossible::NoWayBack => format!("`understudy failover {zone} --to SITE`, which says where to go"),
+        Impossible::SeveralWaysBack { .. } => {
+            format!("`understudy rollback {zone} --region REGION`, one after another")
+        }
+        Impossible::NotThere { .. } => "leave --from out, or name the site that answers now".to_owned(),
+    };
+    Failure::new(what, "nothing was changed", next)
+}
+
+/// Why the engine did not take something, and what can be done instead.
+fn refused(refusal: &Refusal, asked: &Asked) -> Failure {
+    let Asked { zone, only, under_way } = asked;
+    let elsewhere = format!("`understudy failover {zone}{only} --to SITE` takes its place");
     let next = match refusal {
-        Refusal::Doubted { .. } => "understudy state accept, once you have compared it with what is served",
-        Refusal::TooLate { .. } => "understudy rollback",
-        _ => "understudy status",
+        Refusal::Doubted { .. } => {
+            "`understudy state accept`, once you have compared it with what is served".to_owned()
+        }
+        Refusal::TooLate { id, .. } => format!("`understudy rollback {zone}{}`", asked.which(*id)),
+        Refusal::Busy { by, .. } => {
+            let which = asked.which(*by);
+            let back = if asked.has_moved(*by) { "rollback" } else { "abort" };
+            format!(
+                "`understudy follow {zone}{which}` waits for its end, `understudy {back} {zone}{which}` takes it back; or at \
+                 once, `understudy failover {zone} --to SITE` for everybody"
+            )
+        }
+        Refusal::Stale { .. } => "the same with --dry-run, which shows the plan as it is now".to_owned(),
+        Refusal::TargetDown { site } | Refusal::Unseen { site } | Refusal::CutOff { site } => {
+            format!("another site; or, if {site} works, `understudy site up {site}`, and the same again")
+        }
+        Refusal::Held { id } if asked.is_back(*id) => {
+            format!("`understudy resume {zone}{only}` lets it go on back; {elsewhere}")
+        }
+        Refusal::Held { .. } => format!(
+            "`understudy resume {zone}{only}`; to go back, `understudy abort {zone}{only}`, or `understudy rollback \
+             {zone}{only}` once all have moved"
+        ),
+        Refusal::Reversing { .. } => format!("`understudy hold {zone}{only}` stops it where it is; {elsewhere}"),
+        Refusal::WhichMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
+        Refusal::NoMove if under_way.is_empty() => format!("`understudy history {zone}` shows what was done"),
+        Refusal::NoMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
+        Refusal::SamePerson { id, .. } => {
+            format!("have another user type `understudy approve {zone}{}`", asked.which(*id))
+        }
+        Refusal::NotHeld { id } | Refusal::NotAwaited { id, .. } => {
+            format!("`understudy follow {zone}{}` shows how it goes on", asked.which(*id))
+        }
+        _ => "understudy status".to_owned(),
     };
     Failure::new(refusal.to_string(), "nothing was changed", next)
 }
@@ -187,44 +271,23 @@ impl Daemon {
             Action::Approve => (Steering::Approve, "is approved"),
         };
         let region = request.region.as_deref();
+        let regions: Vec<String> = self.routes_of(&origin).into_iter().map(|route| route.region).collect();
+        if let Some(given) = region.filter(|given| !regions.iter().any(|known| known == given)) {
+            return Err(UnknownName::new("region", given, regions).into());
+        }
         let meant = |run: &MoveStatus| region.is_none_or(|region| run.from.iter().any(|route| route.region == region));
         let runs =
             |daemon: &Daemon| daemon.moves_of(&origin).into_iter().filter(meant).map(|run| run.run).collect::<Vec<_>>();
         let before = runs(self).first().copied();
         let by = By { actor, reason: given(request.reason.as_deref()) };
         match self.driver.steer(&origin, steering, region, &by).map_err(failed)? {
-            Some(refusal) => Err(self.not_steered(&origin, region, &refusal)),
+            Some(refusal) => Err(refused(&refusal, &Asked::of(&self.driver, &origin, region))),
             None => {
                 let run = before.filter(|run| runs(self).contains(run)).map(|run| RunKey { zone: origin.clone(), run });
                 let which = before.map(|run| format!("move {run} of ")).unwrap_or_default();
                 Ok(SteerReport { done: vec![format!("{which}{} {done}", request.zone)], run })
             }
         }
-    }
-
-    /// Why the engine did not do to a move what an operator ordered, and what can be done instead.
-    fn not_steered(&self, origin: &Name, region: Option<&str>, refusal: &Refusal) -> Failure {
-        let zone = crate::config::dotless(origin.as_ref());
-        let under_way = self.moves_of(origin);
-        let only = region.map(|region| format!(" --region {region}")).unwrap_or_default();
-        let elsewhere = format!("`understudy failover {zone}{only} --to SITE` takes its place");
-        let is_back = |id: &MoveId| under_way.iter().any(|run| run.run == id.0 && run.back);
-        let next = match refusal {
-            Refusal::Held { id } if is_back(id) => {
-                format!("`understudy resume {zone}{only}` lets it go on back; {elsewhere}")
-            }
-            Refusal::Held { .. } => {
-                format!(
-                    "`understudy resume {zone}{only}`; to go back, `understudy abort {zone}{only}`, or rollback once all have moved"
-                )
-            }
-            Refusal::Reversing { .. } => {
-                format!("`understudy hold {zone}{only}` stops it where it is; {elsewhere}")
-            }
-            Refusal::WhichMove => under_way.iter().map(MoveStatus::in_short).collect::<Vec<_>>().join("; "),
-            _ => return refused(refusal),
-        };
-        Failure::new(refusal.to_string(), "nothing was changed", next)
     }
 
     pub(super) fn force_site(&mut self, request: &SiteRequest, actor: Actor) -> Result<SteerReport, Failure> {
@@ -252,8 +315,40 @@ impl Daemon {
                 None => format!("{zone}: {} {word}", request.site),
                 Some(refusal) => format!("{zone}: {refusal}"),
             });
+            if request.health == ForcedHealth::Down {
+                done.extend(self.stays_there(&origin, &request.site));
+            }
+            let held = |run: &MoveStatus| {
+                let why = run.held.as_ref().filter(|_| run.to == request.site)?;
+                let (kind, run) = (run.kind, run.run);
+                Some(format!("{zone}: {kind} {run} is HELD: {why}; `understudy status` says what to type"))
+            };
+            done.extend(self.moves_of(&origin).iter().filter_map(held));
         }
         Ok(SteerReport { done, run: None })
+    }
+
+    /// That nobody is moved away from a site by its being held for down, and what moves whoever is answered from it.
+    fn stays_there(&self, origin: &Name, site: &str) -> Option<String> {
+        let zone = crate::config::dotless(origin.as_ref());
+        let routes = self.routes_of(origin);
+        let there = routes.iter().filter(|route| route.site == site);
+        let regions: Vec<&str> = there.map(|route| route.region.as_str()).collect();
+        if regions.is_empty() {
+            return None;
+        }
+        let from = if regions.len() == routes.len() { String::new() } else { format!(" --from {site}") };
+        let others = self.sites_of(origin).into_iter().filter(|other| other.site != site && other.health != "down");
+        let others: Vec<String> = others.map(|other| other.site).collect();
+        let next = match others.as_slice() {
+            [] => "and no other site is left to move them to that is not down".to_owned(),
+            [only] => format!("`understudy failover {zone}{from} --to {only}` moves them"),
+            several => format!("`understudy failover {zone}{from} --to SITE` moves them ({})", several.join(", ")),
+        };
+        Some(format!(
+            "{zone}: no traffic moves by that: {} go on being answered from {site}; {next}",
+            regions.join(", ")
+        ))
     }
 
     pub(super) fn accept_state(&mut self, request: &AcceptRequest, actor: Actor) -> Result<SteerReport, Failure> {
@@ -320,7 +415,8 @@ impl Daemon {
                 ended = Some(Ending { outcome: "withdrawn".into(), text });
             } else if ended.is_none() {
                 let what = format!("there was never a run {} of {origin}", request.run);
-                return Err(Failure::new(what, "", "understudy history"));
+                let next = format!("understudy history {}", crate::config::dotless(origin.as_ref()));
+                return Err(Failure::new(what, "", next));
             }
         }
         Ok(RunReport { zone: origin.clone(), run: request.run, now, ended, events, looked_at, more })
@@ -359,8 +455,9 @@ impl Daemon {
             }
         }
         for deed in store.audit().latest(request.limit).map_err(Failure::from)? {
-            let zone = only.as_ref().map(|origin| crate::config::dotless(origin.as_ref()));
-            if zone.is_some_and(|zone| !deed.command.contains(&zone)) {
+            let names =
+                |origin: &Name| deed.command.split_whitespace().any(|word| Name::absolute(word).as_ref() == Ok(origin));
+            if only.as_ref().is_some_and(|origin| !names(origin)) {
                 continue;
             }
             entries.push(HistoryEntry {
@@ -379,6 +476,10 @@ impl Daemon {
                 sequence: None,
                 generation: None,
             });
+        }
+        if let (Some(given), true) = (&request.zone, entries.is_empty()) {
+            // Of a zone that is served nothing may have been done yet; of a slip nothing is known.
+            translate::zone_name(given, self.driver.setup())?;
         }
         entries.sort_by_key(|entry| (entry.at, entry.sequence));
         let surplus = entries.len().saturating_sub(request.limit as usize);
@@ -448,10 +549,28 @@ pub(super) fn status(id: MoveId, moving: &Move) -> MoveStatus {
         sample: moving.watched.sample.as_ref().map(|sample| sample.counts.clone()).unwrap_or_default(),
         late: sampled(moving, story::late, is_late),
         unsure: sampled(moving, |found, _| story::unsure(found), |sight| !is_late(sight)),
+        renames: proposed(moving),
         held: moving.hold.as_ref().map(|hold| story::why(&hold.why)),
         since: moving.times.last().map_or(moving.started, |(_, at)| *at),
         began: moving.started,
     }
+}
+
+/// The renames that would lead users round what caches hold, as long as these are waited for.
+pub(super) fn proposed(moving: &Move) -> Vec<ProposedRename> {
+    let watched = &moving.watched;
+    let is_done = |rename: &&Proposed| watched.turned.iter().any(|turned| turned.lever == rename.lever);
+    let is_draining = moving.phase.kind() == PhaseKind::Draining;
+    let renames = watched.renames.iter().filter(|rename| is_draining && !is_done(rename));
+    let one = |rename: &Proposed| ProposedRename {
+        lever: rename.lever.clone(),
+        command: rename.command.clone(),
+        gain: rename.gain.clone(),
+        against: rename.against.clone(),
+        by_policy: rename.by_policy,
+        text: story::proposed(rename),
+    };
+    renames.map(one).collect()
 }
 
 /// What resolvers gave, as far as it is not what our zone gives.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Daemon, plain};
+use super::{Daemon, plain, unbound};
 use crate::canary::{CanaryKey, CanaryZone};
 use crate::config::nearest::UnknownName;
 use crate::config::probe::CanaryConfig;
@@ -50,7 +50,9 @@ pub(super) struct Probing {
 
 /// Binds the canaries' sockets, which may take rights that are given up afterwards.
 pub(super) fn bind(config: &Config) -> Result<Option<CanaryListeners>, Failure> {
-    config.canary.as_ref().map(|canary| CanaryListeners::bind(&canary.listen).map_err(plain)).transpose()
+    let place = || config.place("canary.listen");
+    let bind = |canary: &CanaryConfig| CanaryListeners::bind(&canary.listen).map_err(|error| unbound(place(), error));
+    config.canary.as_ref().map(bind).transpose()
 }
 
 /// Starts to answer for canaries.

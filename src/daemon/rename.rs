@@ -1,43 +1,54 @@
 //! Between what operators ask of renames and what the driver does.
 
-use std::collections::BTreeSet;
+use std::sync::mpsc::{SendError, Sender};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{Daemon, failed, moves, translate};
 use crate::config::dotless;
+use crate::control::Call;
 use crate::control::api::rename::{
     GainReport, GainRow, LeverCount, Proposal, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest,
     RenameStatus, RenamesReport, RenamesRequest,
 };
-use crate::control::api::{Failure, RecordDiff};
-use crate::driver::rename::gains::{Gains, Resolver};
+use crate::control::api::{Failure, RecordDiff, Request};
+use crate::driver::rename::certificates::{Asking, Certificates};
+use crate::driver::rename::gains::{Gains, Old};
+use crate::driver::rename::proposing::Way;
 use crate::driver::rename::{Deed, Impossible, Order, Outcome};
-use crate::driver::stretch::MeasuredResolver;
+use crate::failover::moves::PhaseKind;
 use crate::gain::Gain;
 use crate::name::Name;
+use crate::rename::Stage;
 use crate::rename::fold::print;
 use crate::store::journal::Actor;
 
-/// Zones with more RRsets, all together, are not looked through for a status.
-pub(super) const LOOKED_THROUGH: usize = 200_000;
-/// Of more levers it is not found out what a rename of them gains.
-const MOST_PROPOSED: usize = 8;
+/// The stage of a rename that a later one of the same lever has overtaken.
+const SUPERSEDED: &str = "superseded";
+
+/// Where calls wait until servers were asked for their certificates.
+pub(super) type Asker = Sender<(Call, Asking)>;
+
+/// Starts a thread that asks servers, for one call after the other; and where the calls come back, with what servers showed.
+/// Without a thread nobody is asked, and that is what the gate says.
+pub(super) fn start_asker() -> (Asker, UnboundedReceiver<(Call, Certificates)>) {
+    let (asker, calls) = std::sync::mpsc::channel::<(Call, Asking)>();
+    let (sender, asked) = unbounded_channel();
+    let ask = move || {
+        for (call, asking) in calls {
+            // Nobody is answered any more if nobody takes it.
+            let _ = sender.send((call, asking.ask()));
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("certificates".into()).spawn(ask) {
+        tracing::error!(%error, "the system gave no thread to ask servers for their certificates");
+    }
+    (asker, asked)
+}
 
 impl Daemon {
     pub(super) fn rename(&mut self, request: &RenameRequest, actor: &Actor) -> Result<RenameReport, Failure> {
-        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-        let order = Order {
-            name: name_in(&request.name, &origin)?,
-            deed: match request.action {
-                RenameAction::Begin => Deed::Begin,
-                RenameAction::Spare => Deed::Spare,
-                RenameAction::Undo => Deed::Undo,
-                RenameAction::Retire => Deed::Retire,
-            },
-            dry_run: request.dry_run,
-            plan: request.plan.clone(),
-            reason: moves::given(request.reason.as_deref()),
-            overrides: request.overrides.clone(),
-        };
+        let (origin, order) = self.rename_order(request)?;
         let renamed =
             self.driver.rename(&origin, &order, actor).map_err(failed)?.map_err(|why| impossible(&why, &origin))?;
         let diff = renamed.changes.into_iter().map(|change| RecordDiff {
@@ -47,7 +58,7 @@ impl Daemon {
             after: change.after,
         });
         let gains = match request.action {
-            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references, None),
+            RenameAction::Begin => self.gains(&origin, &renamed.lever, &renamed.references),
             _ => Vec::new(),
         };
         let mut references: Vec<Reference> = Vec::new();
@@ -64,6 +75,7 @@ impl Daemon {
             fresh: renamed.fresh,
             dry_run: request.dry_run,
             plan: renamed.plan,
+            leads_to_fresh: renamed.leads_to_fresh,
             references,
             reference_ttl: renamed.reference_ttl,
             findings: renamed.findings.iter().map(|found| translate::finding(found, &order.overrides)).collect(),
@@ -79,54 +91,53 @@ impl Daemon {
         })
     }
 
-    /// What a rename of a lever would gain now, or once everybody is answered from a site.
-    fn gains(
-        &self,
-        origin: &Name,
-        lever: &Name,
-        references: &[crate::rename::refer::Reference],
-        site: Option<&str>,
-    ) -> Vec<GainReport> {
+    /// What is asked for, in the words of the driver.
+    fn rename_order(&self, request: &RenameRequest) -> Result<(Name, Order), Failure> {
+        let origin = translate::zone_name(&request.zone, self.driver.setup())?;
+        let order = Order {
+            name: name_in(&request.name, &origin)?,
+            deed: match request.action {
+                RenameAction::Begin => Deed::Begin,
+                RenameAction::Spare => Deed::Spare,
+                RenameAction::Undo => Deed::Undo,
+                RenameAction::Retire => Deed::Retire,
+            },
+            dry_run: request.dry_run,
+            plan: request.plan.clone(),
+            reason: moves::given(request.reason.as_deref()),
+            overrides: request.overrides.clone(),
+            asks: true,
+        };
+        Ok((origin, order))
+    }
+
+    /// Has the servers asked that a rename depends on, if there are any; otherwise the call comes back.
+    pub(super) fn ask_certificates(&mut self, call: Call, asker: &Asker) -> Option<Call> {
+        let Request::Rename(request) = &call.request else { return Some(call) };
+        let order = self.rename_order(request).ok();
+        let Some(asking) = order.and_then(|(origin, order)| self.driver.certificates_to_ask(&origin, &order)) else {
+            return Some(call);
+        };
+        let SendError((call, _)) = asker.send((call, asking)).err()?;
+        self.driver.set_certificates(Certificates::default());
+        Some(call)
+    }
+
+    /// What a rename of a lever would gain now.
+    fn gains(&self, origin: &Name, lever: &Name, references: &[crate::rename::refer::Reference]) -> Vec<GainReport> {
         let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
-        let only = site.and_then(|site| zone.content.site_named(site)).map(|site| vec![site]);
-        let answered = only.unwrap_or_else(|| zone.sites_in_use().to_vec());
-        let gains = self.driver.gains(&zone.content, lever, references, &self.known_resolvers(), &answered);
+        let old = Old::AllBut(zone.sites_in_use().to_vec());
+        let gains = self.driver.gains(&zone.content, lever, references, &self.driver.known_resolvers(), &old);
         gains.iter().map(gain_report).collect()
     }
 
     /// Renames that would lead users round what caches hold of a zone that is moved, or once everybody is answered from a site;
     /// the one that gains most first.
     pub(super) fn proposals(&self, origin: &Name, site: Option<&str>) -> Vec<Proposal> {
-        let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
-        let content = &zone.content;
-        let of_zone = |lever: &Name| lever.as_ref().is_at_or_below(origin.as_ref());
-        let fronts = self.driver.fronts(content);
-        let levers: BTreeSet<Name> =
-            fronts.into_iter().flat_map(|front| front.levers).map(|(_, lever)| lever).filter(of_zone).collect();
-        let mut found: Vec<Proposal> = levers
-            .into_iter()
-            .take(MOST_PROPOSED)
-            .filter_map(|lever| {
-                let references = self.driver.leading_to(content, &lever);
-                let gains = self.gains(origin, &lever, &references, site);
-                // What is stuck by a move is old data, mostly; what gains least is promised.
-                let gain = gains
-                    .into_iter()
-                    .filter(|gain| gain.certain > 0.0)
-                    .min_by(|a, b| weight(a).total_cmp(&weight(b)))?;
-                let command = format!("understudy rename {} {}", dotless(origin.as_ref()), dotless(lever.as_ref()));
-                Some(Proposal { lever, gain, command })
-            })
-            .collect();
-        found.sort_by(|a, b| weight(&b.gain).total_cmp(&weight(&a.gain)));
-        found
-    }
-
-    /// The resolvers of which it is known what they do, and from where they ask.
-    fn known_resolvers(&self) -> Vec<Resolver> {
-        let measured = self.driver.measured_resolvers(crate::driver::now()).into_iter();
-        let known = |MeasuredResolver { name, sources, profile }| Resolver { name, networks: sources, profile };
-        measured.map(known).collect()
+        let moves = self.driver.traffic(origin).into_iter().flat_map(|state| state.moves.values());
+        let mut draining = moves.filter(|moving| site.is_none() && moving.phase.kind() == PhaseKind::Draining);
+        let ways = self.driver.ways_round(origin, site, draining.next()).into_iter();
+        ways.map(|Way { lever, gains, command }| Proposal { lever, gain: gain_report(&gains), command }).collect()
     }
 
     pub(super) fn renames(&self, request: &RenamesRequest) -> Result<RenamesReport, Failure> {
@@ -146,15 +157,26 @@ impl Daemon {
     pub(super) fn renames_of(&self, origin: &Name) -> Vec<RenameStatus> {
         let Some(zone) = self.driver.serving().zone(origin.as_ref()) else { return Vec::new() };
         let next = crate::driver::rename::next(&zone.content.overlays).map(|rename| &rename.fresh);
-        let status = |rename: &crate::rename::Rename| RenameStatus {
-            lever: rename.lever.clone(),
-            fresh: rename.fresh.clone(),
-            stage: rename.stage.to_string(),
-            spare: rename.spare,
-            waits_for: match next == Some(&rename.fresh) {
+        let turns = zone.content.overlays.own_turns();
+        let status = |rename: &crate::rename::Rename| {
+            let waits_for = match next == Some(&rename.fresh) {
                 true => self.driver.rename_waits_for(origin).to_vec(),
                 false => Vec::new(),
-            },
+            };
+            let is_latest = turns.iter().any(|turn| turn.fresh == rename.fresh);
+            let stage = match rename.stage {
+                Stage::Referenced if !is_latest => SUPERSEDED.to_owned(),
+                stage => stage.to_string(),
+            };
+            let (zone, fresh) = (dotless(origin.as_ref()), dotless(rename.fresh.as_ref()));
+            let try_next = (!waits_for.is_empty()).then(|| {
+                format!(
+                    "put that right, or, where a server is gone for good, take it out of `name_servers` and type `understudy \
+                     reload`; `understudy rename {zone} {fresh} --undo` takes the rename back"
+                )
+            });
+            let (lever, fresh, spare) = (rename.lever.clone(), rename.fresh.clone(), rename.spare);
+            RenameStatus { lever, fresh, stage, spare, waits_for, try_next }
         };
         zone.content.overlays.renames.iter().map(status).collect()
     }
@@ -168,11 +190,6 @@ impl Daemon {
         let with_lever = fronts.iter().filter(|front| front.has_lever()).count();
         Some(LeverCount { fronts: fronts.len(), with_lever })
     }
-}
-
-/// How much a gain counts.
-fn weight(gain: &GainReport) -> f64 {
-    gain.certain * gain.sooner_seconds
 }
 
 fn gain_report(gains: &Gains) -> GainReport {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::drains::question;
 use super::{Daemon, translate};
+use crate::config::dotless;
+use crate::config::nearest::UnknownName;
 use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
 };
@@ -45,10 +47,11 @@ impl Daemon {
             ));
         }
         let found = serving.explain(as_client, name.as_ref(), *rtype).ok_or_else(|| {
+            let zones = self.driver.setup().zones.iter().map(|zone| dotless(zone.origin.as_ref()));
             Failure::new(
                 format!("`{name}` is in none of the zones that are served"),
                 "everybody who asks for it is refused",
-                "`understudy status` lists the zones",
+                UnknownName::new("zone", &dotless(name.as_ref()), zones).advice(),
             )
         })?;
         let (answer, decided) = answered(serving, client.address(), request);

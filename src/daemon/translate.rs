@@ -10,6 +10,7 @@ use crate::control::api::{
 use crate::door::{Idle, Override};
 use crate::driver::Health;
 use crate::driver::reload::{ReloadOutcome as Outcome, Reloaded};
+use crate::driver::rename::proposing::LOOKED_THROUGH;
 use crate::driver::setup::Setup;
 use crate::gate::{self, id};
 use crate::name::Name;
@@ -20,7 +21,7 @@ const SHOWN: usize = 20;
 impl Daemon {
     /// How things stand.
     pub(super) fn status(&self) -> StatusReport {
-        let mut room = super::rename::LOOKED_THROUGH;
+        let mut room = LOOKED_THROUGH;
         StatusReport {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
@@ -38,10 +39,6 @@ impl Daemon {
     fn zone_status(&self, origin: &Name, room: &mut usize) -> ZoneStatus {
         let serving = self.driver.serving();
         let zone = serving.zone(origin.as_ref());
-        let route = |zone: &crate::serving::ZoneServing, region, name: &str| Route {
-            region: name.to_owned(),
-            site: zone.content.site(zone.routing.site(region)).name.clone(),
-        };
         let diagnostics = match self.driver.health(origin) {
             None | Some(Health::Good) => Vec::new(),
             Some(Health::Broken(diagnostics)) => diagnostics.iter().map(ToString::to_string).collect(),
@@ -64,9 +61,7 @@ impl Daemon {
             name: origin.clone(),
             serial: zone.map(|zone| zone.serial.0),
             epoch: zone.map_or(0, |zone| zone.content.epoch),
-            routes: zone
-                .map(|zone| serving.regions.iter().map(|(region, name)| route(zone, region, name)).collect())
-                .unwrap_or_default(),
+            routes: self.routes_of(origin),
             moves: self.moves_of(origin),
             sites: self.sites_of(origin),
             old_until: self.old_until(origin),
@@ -78,7 +73,15 @@ impl Daemon {
         }
     }
 
-    fn sites_of(&self, origin: &Name) -> Vec<SiteStatus> {
+    /// Where each region of a zone is answered from; while it moves, the site that it leaves.
+    pub(super) fn routes_of(&self, origin: &Name) -> Vec<Route> {
+        let serving = self.driver.serving();
+        let Some(zone) = serving.zone(origin.as_ref()) else { return Vec::new() };
+        let site = |region| zone.content.site(zone.routing.site(region)).name.clone();
+        serving.regions.iter().map(|(region, name)| Route { region: name.to_owned(), site: site(region) }).collect()
+    }
+
+    pub(super) fn sites_of(&self, origin: &Name) -> Vec<SiteStatus> {
         let known = self.driver.traffic(origin).into_iter().flat_map(|state| state.health.iter());
         let status = |(site, health): (
             &crate::failover::names::SiteName,

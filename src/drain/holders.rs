@@ -167,6 +167,8 @@ impl Fact {
 pub struct ToldOld {
     /// The network, or a greater one that it is counted with.
     pub network: Network,
+    /// The hash of the name of the rule that answered.
+    pub name: u64,
     /// The type that it asked for.
     pub family: RrType,
     /// When it was told it last.
@@ -264,8 +266,8 @@ impl Holders {
         let told = |noted: Noted| {
             let fact = facts.get(&noted.point).filter(|fact| fact.is_old)?;
             let network = noted.network.network(noted.level).filter(|network| wanted(*network))?;
-            let (family, count) = (fact.question.1, noted.count.value());
-            Some(ToldOld { network, family, last: noted.last, ttl: fact.ttl, kind: fact.kind(), count })
+            let ((by, family), count) = (fact.question, noted.count.value());
+            Some(ToldOld { network, name: by.name, family, last: noted.last, ttl: fact.ttl, kind: fact.kind(), count })
         };
         let mut all = Vec::new();
         known.each_part(|_, part| all.extend(part.filter_map(told)));

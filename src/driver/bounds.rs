@@ -19,6 +19,7 @@ use crate::failover::ledger::Held;
 use crate::failover::moves::{Clock, Move, MoveId, Phase, PhaseKind};
 use crate::failover::names::RegionName;
 use crate::failover::state::State;
+use crate::failover::story::LAG;
 use crate::name::Name;
 use crate::serial::Serial;
 use crate::serve::folding::Folding;
@@ -36,6 +37,8 @@ const ANSWERED: Duration = Duration::from_millis(250);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// What a wait rests on once other name servers give what is published.
 const HAVE: &str = "when the last name server was seen to give the new content, and the greatest TTL of old answers";
+/// What a wait rests on once levers were renamed meanwhile.
+const PAST_LEVERS: &str = "the TTLs of old answers, and of what led to levers that were renamed";
 /// How often it is looked at what was measured of resolvers while nothing else has changed.
 const MEASURED_AGAIN: Duration = Duration::from_secs(30);
 /// What is known sooner than that is not worth a row in the journal.
@@ -172,6 +175,12 @@ impl Driver {
             let ttl = look.ttl;
             let mut is_noted = false;
             let (bound, basis, due) = match self.others_of(origin, at) {
+                // What was told since then is of no edition that is answered still, whatever of it is answered otherwise. What is
+                // waited for by then is known, and each who was told anything.
+                Others::None if !moving.watched.turned.is_empty() => {
+                    is_noted = self.is_all_noted(origin, at);
+                    (was, PAST_LEVERS.into(), None)
+                }
                 Others::None => {
                     let sooner = self.bound_of(origin, &state, &moving, at);
                     is_noted = sooner.as_ref().is_some_and(|bound| bound.basis != Basis::Journal);
@@ -193,11 +202,7 @@ impl Driver {
                     } else {
                         at.after(ttl.duration() + 2 * ASK_AGAIN)
                     };
-                    (
-                        until,
-                        format!("other name servers do not give the new content yet: {who}"),
-                        Some(at.after(ASK_AGAIN)),
-                    )
+                    (until, format!("{LAG}: {who}"), Some(at.after(ASK_AGAIN)))
                 }
             };
             // It reads the state, and compares whole zones: as long as nothing has changed, what was told last holds.
@@ -281,17 +286,29 @@ impl Driver {
         longest.min(zone.content.policy.max_ttl.unwrap_or(Ttl::MAX)).max(self.held(origin).longest_ttl())
     }
 
-    /// Until when answers may be held that are no longer given in the regions of a move.
-    fn bound_of(&self, origin: &Name, state: &State, moving: &Move, at: Timestamp) -> Option<Bound> {
-        let zone = self.serving.zone(origin.as_ref())?;
+    /// Whether all is noted of who was told what of a zone and may hold it still.
+    fn is_all_noted(&self, origin: &Name, at: Timestamp) -> bool {
+        let longest = self.longest_of(origin).duration();
+        let blind_until = self.folding.as_ref().map(|folding| folding.look(|known| known.blind_until_of(origin)));
+        blind_until.is_some_and(|until| until.after(longest) <= at)
+    }
+
+    /// The regions of a move; none if there is one no more: it is not known who was in it.
+    pub(super) fn regions_of(&self, state: &State, moving: &Move) -> Option<BTreeSet<RegionId>> {
         let named = |region: &RegionName| self.serving.regions.named(region.as_str());
-        // Of a region that there is no more it is not known who was in it.
         let mut regions = moving.base.keys().map(named).collect::<Option<BTreeSet<RegionId>>>()?;
         // One that the engine does not know is answered like everybody else.
         if regions.contains(&RegionId::default()) {
             let unknown = |name: &str| !state.base.contains_key(&RegionName::from(name));
             regions.extend(self.serving.regions.iter().filter(|(_, name)| unknown(name)).map(|(region, _)| region));
         }
+        Some(regions)
+    }
+
+    /// Until when answers may be held that are no longer given in the regions of a move.
+    fn bound_of(&self, origin: &Name, state: &State, moving: &Move, at: Timestamp) -> Option<Bound> {
+        let zone = self.serving.zone(origin.as_ref())?;
+        let regions = self.regions_of(state, moving)?;
         let longest = self.longest_of(origin);
         let ceiling = held(state, moving).map(|held| held.until);
         let change = Change { serving: &self.serving, zone, regions: &regions, ceiling, longest };

@@ -78,6 +78,11 @@ impl World for Live<'_> {
                 let sample = self.driver.sample(origin, state, *id, effect)?;
                 Event::DrainSampled { effect, sample }.into()
             }
+            // It changes what is published: not while the engine is at work.
+            Effect::Rename { .. } => {
+                self.driver.want_rename(origin, effect);
+                return None;
+            }
             Effect::Alert(alert) => {
                 self.driver.tell(origin, alert);
                 Event::Told { effect }.into()

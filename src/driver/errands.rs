@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use super::Driver;
 use super::load::LARGE;
@@ -17,12 +18,19 @@ impl Driver {
     /// The candidate for a change of one zone, with all at hand that is known about such changes; about a large zone, with
     /// all that gates would ask.
     pub(super) fn looked_into(&self, origin: &Name, candidate: Candidate) -> Candidate {
-        let candidate = candidate.remembering(self.standby.memo(origin));
         if !is_large(&candidate) {
-            return candidate;
+            return candidate.remembering(self.standby.memo(origin));
         }
         let _rest = self.standby.rest();
+        // What the thread had found by now need not be found again.
+        let known = self.standby.memo(origin);
+        let (is_first, begun) = (known.is_empty(), Instant::now());
+        let candidate = candidate.remembering(known);
         let learnt = run(&candidate.errands());
+        if is_first && !learnt.is_empty() {
+            let took = begun.elapsed().as_millis();
+            tracing::info!(zone = %origin, "nothing was verified in advance: a change was looked into, in {took} ms");
+        }
         candidate.remembering(self.standby.learn(origin, learnt))
     }
 }

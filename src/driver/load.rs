@@ -46,8 +46,8 @@ pub struct Loading {
 pub(super) struct Laid<'a> {
     /// The overlays; where references to other zones turn is told of all that might.
     pub(super) overlays: Overlays,
-    /// Whether texts of other zones lead to a lever of this one.
-    pub(super) elsewhere: &'a dyn Fn(NameRef<'_>) -> bool,
+    /// Which other zone's texts lead to a lever of this one.
+    pub(super) elsewhere: &'a dyn Fn(NameRef<'_>) -> Option<Name>,
 }
 
 /// What became of the texts of a site.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Driver;
 use super::load::{Laid, Loading, SiteLoading, SiteTexts, from_files};
-use super::rename::{is_led_to_from_elsewhere, laid_over};
+use super::rename::{laid_over, led_to_from_elsewhere};
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use crate::name::{Name, NameRef};
 use crate::serving::content::Content;
@@ -73,7 +73,7 @@ impl Driver {
         former: Option<&Content>,
         read: impl FnOnce(&Laid<'_>) -> Loading,
     ) -> Loading {
-        let elsewhere = |lever: NameRef<'_>| is_led_to_from_elsewhere(&self.serving, &spec.origin, lever);
+        let elsewhere = |lever: NameRef<'_>| led_to_from_elsewhere(&self.serving, &spec.origin, lever);
         let overlays = laid_over(&self.serving, &spec.origin, self.overlays_of(&spec.origin, former));
         let laid = Laid { overlays, elsewhere: &elsewhere };
         let loading = read(&laid);

@@ -19,6 +19,8 @@ use crate::probe::ask::query;
 use crate::probe::findings::Findings;
 use crate::probe::look::read;
 use crate::probe::prober::{Looked, Question, Questions, Target};
+use crate::rename::Turn;
+use crate::rename::refer::Reference;
 use crate::rr::RrType;
 use crate::serving::content::SiteContent;
 use crate::serving::respond::{Asker, Transport};
@@ -222,7 +224,8 @@ impl Driver {
             candidates.extend(names_that_differ(&before.zone, &after.zone, self.serving.key));
         }
         let asked = self.folding.as_ref().map(|folding| folding.look(|exposures| counts(exposures, origin)));
-        let asked = asked.unwrap_or_default();
+        let mut asked = asked.unwrap_or_default();
+        self.lead_past_levers(origin, &mut candidates, &mut asked);
         let count = |key: &(u64, RrType)| asked.get(key).copied().unwrap_or(0);
         let mut names: Vec<((u64, RrType), Name)> = candidates.into_iter().collect();
         names.sort_by(|(a, one), (b, other)| count(b).cmp(&count(a)).then_with(|| (one, a.1).cmp(&(other, b.1))));
@@ -230,8 +233,64 @@ impl Driver {
     }
 }
 
+/// Names and types that moved, by the hash of the name.
+type Candidates = BTreeMap<(u64, RrType), Name>;
+
+impl Driver {
+    /// Who leads past a lever to a fresh name is asked for instead of both: what caches hold of the lever does not matter, and users
+    /// arrive only where the whole way there is new. It counts as much as what it stands for.
+    fn lead_past_levers(&self, origin: &Name, candidates: &mut Candidates, asked: &mut BTreeMap<(u64, RrType), u64>) {
+        let Some(zone) = self.serving.zone(origin.as_ref()) else { return };
+        let (overlays, key) = (&zone.content.overlays, self.serving.key);
+        let hash = |name: &Name| key.of(name.as_ref().to_lowercase().as_ref());
+        for Turn { lever, fresh, .. } in overlays.own_turns() {
+            let references = self.leading_to(&zone.content, &lever);
+            taken(candidates, &lever);
+            for ((own, rtype), name) in taken(candidates, &fresh) {
+                let former =
+                    name.as_ref().replace_suffix(fresh.as_ref(), lever.as_ref()).map(|name| (hash(&name), rtype));
+                let counts = [Some((own, rtype)), former.ok()].into_iter().flatten();
+                let count = counts.filter_map(|at| asked.get(&at).copied()).max().unwrap_or(0);
+                for (front, rtype) in
+                    references.iter().filter_map(|reference| front_of(reference, &name, &fresh, rtype))
+                {
+                    let at = (hash(&front), rtype);
+                    asked.entry(at).and_modify(|known| *known = count.max(*known)).or_insert(count);
+                    candidates.insert(at, front);
+                }
+            }
+        }
+        // Nothing leads to what is kept ready, or was led back from.
+        candidates.retain(|_, name| {
+            let mut renames = overlays.renames.iter();
+            !renames.any(|rename| name.as_ref().is_at_or_below(rename.fresh.as_ref()) && !rename.stage.is_referenced())
+        });
+    }
+}
+
+/// What leads to a name at or below a fresh name, and is asked for by those who look for this type there.
+fn front_of(reference: &Reference, name: &Name, fresh: &Name, rtype: RrType) -> Option<(Name, RrType)> {
+    let owner = &reference.owner;
+    match reference.rtype {
+        _ if owner.as_ref().is_wildcard() => None,
+        RrType::DNAME if name == fresh => None,
+        RrType::DNAME => Some((name.as_ref().replace_suffix(fresh.as_ref(), owner.as_ref()).ok()?, rtype)),
+        _ if name != fresh => None,
+        RrType::CNAME => Some((owner.clone(), rtype)),
+        other => Some((owner.clone(), other)),
+    }
+}
+
+/// Takes out what is at or below a name.
+fn taken(candidates: &mut Candidates, name: &Name) -> Candidates {
+    let (taken, left) =
+        std::mem::take(candidates).into_iter().partition(|(_, found)| found.as_ref().is_at_or_below(name.as_ref()));
+    *candidates = left;
+    taken
+}
+
 /// Names that are answered with other data at `after`, each with its hash and its type.
-fn names_that_differ(before: &Zone, after: &Zone, key: HashKey) -> BTreeMap<(u64, RrType), Name> {
+fn names_that_differ(before: &Zone, after: &Zone, key: HashKey) -> Candidates {
     let mut candidates = BTreeMap::new();
     let sets = diff(before, after).filter_map(|difference| difference.after);
     let sets = sets.filter(|set| !set.owner.is_wildcard() && !is_elsewhere(after, set.owner));

@@ -32,7 +32,16 @@ pub struct Setup {
     /// How much it is kept who was told what; none: it is not noted.
     pub exposures: Option<Limits>,
     /// Where drills are answered.
-    pub drill_listen: Vec<SocketAddr>,
+    pub drill_listen: DrillListen,
+}
+
+/// Where drills are answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrillListen {
+    /// The addresses; port 0 is any free one.
+    pub addresses: Vec<SocketAddr>,
+    /// Where that is configured, as operators are told of it.
+    pub place: String,
 }
 
 /// A resolver as it is configured.

@@ -190,9 +190,10 @@ impl Shared {
                     if !self.may_go_on() {
                         return false;
                     }
-                    learnt.learn(&errand.run());
+                    let found = errand.run();
+                    learnt.learn(&found);
+                    self.learn(origin, found);
                 }
-                self.learn(origin, learnt.clone());
             }
             // What was known and not asked for again is about content that is gone.
             self.memos().insert(origin.clone(), Arc::new(learnt));

@@ -1,6 +1,7 @@
 //! Resolvers that were measured to keep old answers beyond the bound of all who obey TTLs.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,11 +9,13 @@ use super::Driver;
 use crate::drain::holders::{Holders, Scope, ToldOld};
 use crate::exposure::bound::SKEW;
 use crate::failover::moves::{Move, PhaseKind};
+use crate::failover::renames::Turned;
 use crate::failover::sample::{Longer, MOST_NAMED};
-use crate::name::Name;
+use crate::name::{Name, NameRef};
 use crate::net::Network;
 use crate::probe::findings::Findings;
 use crate::profile::{Kind, Profile};
+use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::store::resolvers::Found;
 use crate::time::{Timestamp, Ttl};
@@ -83,9 +86,15 @@ impl Driver {
         if resolvers.is_empty() {
             return Vec::new();
         }
+        let turned = self.levers_led_past(origin, moving);
         let told = old.is_noted.then(|| self.told_old(origin, moving, &resolvers, at)).flatten();
+        // What was told of renamed levers, and by way of them, does not matter any more.
+        let past = self.led_past(origin, &turned);
+        let told = told.map(|told| told.into_iter().filter(|told| !past.contains(&told.name)).collect::<Vec<_>>());
+        let is_all_past = told.is_none() && !turned.is_empty() && !self.moves_more(origin, moving, &turned);
         let negative = told.is_none().then(|| self.negative_before(origin, moving, old.negative)).flatten();
-        let until = |resolver: &MeasuredResolver| match &told {
+        let until_old = |resolver: &MeasuredResolver| match &told {
+            None if is_all_past => None,
             Some(told) => {
                 let own = told.iter().filter(|told| resolver.asks_from(told.network));
                 own.map(|told| held_until(&resolver.profile, told.last, told.ttl, told.kind)).max()
@@ -97,6 +106,11 @@ impl Driver {
                 let absence = negative.map(|ttl| held_until(&resolver.profile, last, ttl.min(old.ttl), Kind::Negative));
                 Some(data).max(absence)
             }
+        };
+        let until = |resolver: &MeasuredResolver| {
+            let fronts =
+                turned.iter().map(|turned| held_until(&resolver.profile, turned.at, turned.ttl, Kind::Positive));
+            until_old(resolver).max(fronts.max())
         };
         let longer = |resolver: MeasuredResolver| {
             let until = until(&resolver).filter(|until| *until > old.bound)?;
@@ -123,6 +137,29 @@ impl Driver {
             Scope { serving: &self.serving, zone, only: None, regions: &turns, capped, low: None, profiles: &[] };
         let wanted = |network| resolvers.iter().any(|resolver| resolver.asks_from(network));
         Some(Holders::told_old(&**self.folding.as_ref()?, &scope, wanted))
+    }
+
+    /// Levers that nothing leads to any more, and what led there, by the hash of the name.
+    fn led_past(&self, origin: &Name, turned: &[Turned]) -> BTreeSet<u64> {
+        let Some(zone) = self.serving.zone(origin.as_ref()) else { return BTreeSet::new() };
+        let hash = |name: &Name| self.serving.key.of(name.as_ref().to_lowercase().as_ref());
+        let names = turned.iter().flat_map(|Turned { lever, .. }| {
+            let fronts = self.leading_to(&zone.content, lever).into_iter();
+            fronts.filter(|front| front.rtype == RrType::CNAME).map(|front| front.owner).chain([lever.clone()])
+        });
+        names.map(|name| hash(&name)).collect()
+    }
+
+    /// Whether a move moved more than levers that nothing leads to any more.
+    fn moves_more(&self, origin: &Name, moving: &Move, turned: &[Turned]) -> bool {
+        let is_past = |owner: NameRef<'_>| {
+            turned.iter().any(|Turned { lever, fresh, .. }| {
+                owner.is_at_or_below(lever.as_ref()) || owner.is_at_or_below(fresh.as_ref())
+            })
+        };
+        self.ends_of(origin, moving)
+            .into_iter()
+            .any(|[before, after]| diff(&before.zone, &after.zone).any(|moved| !is_past(moved.either().owner)))
     }
 
     /// The negative TTL of the sites that a move leaves, where something is there now that was not. It is found once for what

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -12,17 +13,22 @@ use super::reload::ReloadOutcome;
 use super::setup::{Setup, SiteSpec, TextFile, ZoneSpec};
 use super::{Driver, STREAM, daemon, now};
 use crate::evidence::Verdict;
+use crate::exposure::note::{Note, NotedNetwork};
+use crate::exposure::{Exposures, Limits};
 use crate::failover::plan::{Kind, MoveRequest};
 use crate::gate::id;
 use crate::name::Name;
+use crate::net::{ClientNet, Network, Region};
 use crate::rr::RrType;
 use crate::serve::{ListenSettings, Listeners};
 use crate::serving::Settings;
 use crate::serving::content::Policy;
+use crate::serving::told::{Decided, Rule};
 use crate::serving::units::Units;
 use crate::snapshot::sought::HashKey;
 use crate::store::Store;
 use crate::store::journal::{Entry, Journal};
+use crate::time::{Timestamp, Ttl};
 
 fn setup(dir: &Path) -> Setup {
     let file = |name: &str| Some(TextFile { root: dir.into(), path: name.into() });
@@ -41,7 +47,7 @@ fn setup(dir: &Path) -> Setup {
         resolvers: Vec::new(),
         daily_questions: 0,
         exposures: None,
-        drill_listen: Vec::new(),
+        drill_listen: Default::default(),
         zones: vec![zone],
         regions: Vec::new(),
         units: Units::default(),
@@ -279,4 +285,58 @@ fn moves_are_verified_in_advance() {
     driver.standby.wait();
     let (before, after) = known(&driver, 0);
     assert_eq!((before > 3, before), (true, after), "the way back, too");
+}
+
+/// Where one of two regions at a site moves, what the other one is told there is no old answer: it is right for it.
+#[test]
+fn only_a_region_that_moves_holds_old_answers() {
+    let (dir, origin) = (tempfile::tempdir().unwrap(), Name::absolute("a.example").unwrap());
+    let write = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+    write("common", "$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\n@ NS ns.else.\nwww 5 CNAME edge\n");
+    write("knams", "edge 600 A 192.0.2.1\n");
+    write("pmtpa", "edge 600 A 198.51.100.1\n");
+    let limits = Limits { memory: 1 << 20, retention: Duration::from_secs(3600) };
+    let setup = || {
+        let networks = vec![Network::new([203, 0, 113, 0].into(), 24).unwrap()];
+        let mut setup = setup(dir.path());
+        setup.zones[0].routes.insert("europe".into(), "knams".into());
+        Setup { regions: vec![Region { name: "europe".into(), networks }], exposures: Some(limits), ..setup }
+    };
+    let mut driver = Driver::start(setup(), Store::open(None).unwrap(), HashKey::new([1; 16])).unwrap();
+    driver.reload(setup(), &[], &daemon());
+    let usual = failover("pmtpa");
+    let order = Order { request: MoveRequest { region: Some("europe".into()), ..usual.request }, ..usual };
+    let report = driver.move_traffic(&origin, &order, &daemon()).unwrap().unwrap();
+    assert!(matches!(report.outcome, MoveOutcome::Done { .. }), "{report:?}");
+
+    let state = driver.traffic(&origin).unwrap();
+    let moving = state.moves.values().next().unwrap_or_else(|| panic!("{state:?}")).clone();
+    let serving = Arc::clone(driver.serving());
+    let zone = serving.zone(origin.as_ref()).unwrap();
+    let ways = |region: &str, site: &str| {
+        let note = Note {
+            network: NotedNetwork::of(ClientNet::from_source([203, 0, 113, 1].into())),
+            region: serving.regions.named(region).unwrap(),
+            proven: false,
+            edition: zone.edition(zone.content.site_named(site).unwrap()),
+            decided: Decided {
+                rule: Rule::Exact,
+                name: serving.key.of(Name::absolute("www.a.example").unwrap().as_ref()),
+            },
+            rtype: RrType::A,
+            ttl: Ttl::new(600).unwrap(),
+            at: now(),
+        };
+        driver.exposures().unwrap().change(|known| {
+            // All that was told is known.
+            *known = Exposures::new(limits, 7, Timestamp(0));
+            known.published(&serving, Timestamp(0));
+            known.fold(&[note]);
+        });
+        let ways = driver.ways_round(&origin, None, Some(&moving));
+        ways.into_iter().map(|way| way.lever.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(ways("europe", "knams"), ["edge.a.example."]);
+    assert!(ways("default", "knams").is_empty(), "it is answered so still");
+    assert!(ways("europe", "pmtpa").is_empty(), "that is the new answer");
 }

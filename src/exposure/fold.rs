@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::levers::{LastTold, Levers, known_since};
 use super::networks::Networks;
 use super::note::Note;
 use super::points::{POINT_SIZE, Point, PointId, Points};
@@ -55,6 +56,8 @@ pub struct Exposures {
     next_part: usize,
     /// Points of which nothing is to be known any more, once no part refers to them.
     ending: Vec<PointId>,
+    /// What stays known of levers that were renamed.
+    pub(super) levers: Levers,
 }
 
 /// What an edition is.
@@ -87,11 +90,16 @@ impl Exposures {
             halves: false,
             next_part: 0,
             ending: Vec::new(),
+            levers: Levers::default(),
         }
     }
 
     /// What is served from now on, before anybody is told of it.
     pub fn published(&mut self, serving: &Serving, now: Timestamp) {
+        let (since, retention) = (self.since, self.retention);
+        let mut levers = std::mem::take(&mut self.levers);
+        levers.of(serving, |zone| known_since(since.max(self.blind_until_of(zone)), retention, now));
+        self.levers = levers;
         for zone in serving.zones() {
             self.zones.entry(zone.content.origin.clone()).or_insert(now);
             for (number, site) in (0..).map(SiteId).zip(&zone.content.sites) {
@@ -155,6 +163,23 @@ impl Exposures {
         self.retention
     }
 
+    /// When names of a zone were told last, each by its hash, and since when that is known of all of them.
+    pub fn last_told(&self, zone: &Name, names: &std::collections::BTreeSet<u64>, now: Timestamp) -> LastTold {
+        let of_zone = |edition| self.edition(edition).is_some_and(|info| info.zone == *zone);
+        let told = self.points.iter().filter(|(_, point)| of_zone(point.what.edition));
+        // What had no room to be noted by its name may have been one of them.
+        let told = told.filter(|(_, point)| point.what.question.is_none_or(|(by, _)| names.contains(&by.name)));
+        let mut all = LastTold { since: self.since, last: told.map(|(_, point)| point.last).max() };
+        for name in names {
+            match self.levers.get(zone, *name) {
+                Some(known) => (all.since, all.last) = (all.since.max(known.since), all.last.max(known.last)),
+                None => all.since = known_since(all.since, self.retention, now),
+            }
+        }
+        all.since = all.since.max(self.blind_until_of(zone));
+        all
+    }
+
     /// Since when notes are taken.
     pub fn since(&self) -> Timestamp {
         self.since
@@ -209,6 +234,11 @@ impl Exposures {
             let ended: Vec<PointId> = std::mem::take(&mut self.ending);
             let still = |id: &PointId| self.points.get(*id).is_some_and(|point| self.is_over(point, now));
             let ended: Vec<PointId> = ended.into_iter().filter(still).collect();
+            for point in ended.iter().filter_map(|id| self.points.get(*id)) {
+                if let Some(info) = self.editions.get(&point.what.edition) {
+                    self.levers.keep(&info.zone, point);
+                }
+            }
             self.points.forget(&ended);
             self.ending = self.points.iter().filter(|(_, point)| self.is_over(point, now)).map(|(id, _)| id).collect();
             let used: std::collections::BTreeSet<Edition> =

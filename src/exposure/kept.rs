@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use super::fold::{EditionInfo, Exposures};
+use super::levers::LastTold;
 use super::networks::Networks;
 use super::points::{Point, PointId, What};
 use crate::name::Name;
@@ -48,6 +49,9 @@ pub struct Head {
     pub editions: Vec<KeptEdition>,
     /// How coarse each part of the table of networks was; none: it keeps none.
     pub levels: Vec<Option<u8>>,
+    /// When levers that were renamed, and their fresh names, were told last.
+    #[serde(default)]
+    pub levers: Vec<(Name, u64, LastTold)>,
 }
 
 /// An edition that something was told of.
@@ -94,6 +98,7 @@ impl Exposures {
             zones: self.zones.iter().map(|(zone, since)| (zone.clone(), *since)).collect(),
             editions: editions.collect(),
             levels,
+            levers: self.levers.kept(),
         };
         Kept { head, points, networks }
     }
@@ -133,6 +138,7 @@ impl Exposures {
             ids.push(id);
         }
         self.networks.restore(&kept.head.levels, &kept.networks, |place| ids.get(place as usize).copied().flatten());
+        self.levers.restore(&kept.head.levers);
         self.is_whole_since(kept.head.since, blind_until);
     }
 }

@@ -15,6 +15,7 @@ pub mod points;
 pub mod weights;
 
 mod fold;
+pub mod levers;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::moves::{Move, MoveId, Outcome};
 use super::names::Frozen;
+use crate::name::Name;
 use crate::time::Timestamp;
 
 /// The number of an effect within its zone: from 1, never given twice.
@@ -35,6 +36,13 @@ pub enum Effect {
     Sample {
         /// Which move.
         id: MoveId,
+    },
+    /// Rename a lever that a move moved, as the policy wants it: `RenameBegun`, `RenameStopped`.
+    Rename {
+        /// Which move waits for what caches hold of it.
+        id: MoveId,
+        /// The lever.
+        lever: Name,
     },
     /// Tell operators: `Told`.
     Alert(Frozen<Alert>),

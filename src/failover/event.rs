@@ -9,7 +9,9 @@ use super::moves::MoveId;
 use super::names::{Frozen, RegionName, SiteName};
 use super::plan::Plan;
 use super::policy::Policy;
+use super::renames::{Proposed, Turned};
 use super::sample::{Longer, Sample};
+use crate::name::Name;
 use crate::time::Timestamp;
 
 /// What happened.
@@ -148,6 +150,34 @@ pub enum Event {
         effect: EffectId,
         /// What they gave; of nobody where none is configured.
         sample: Sample,
+    },
+    /// Renames would lead users round what caches hold of levers that a move moved.
+    RenamesFound {
+        /// Which move.
+        id: MoveId,
+        /// The renames, what gains most first.
+        renames: Vec<Proposed>,
+    },
+    /// A rename was begun that the policy wants ([`super::effect::Effect::Rename`]).
+    RenameBegun {
+        /// The effect that asked for it.
+        effect: EffectId,
+        /// The fresh name.
+        fresh: Name,
+    },
+    /// A rename that the policy wants is stopped.
+    RenameStopped {
+        /// The effect that asked for it.
+        effect: EffectId,
+        /// What stands against it.
+        why: String,
+    },
+    /// What led to levers that a move moved leads elsewhere by now.
+    FrontsTurned {
+        /// Which move.
+        id: MoveId,
+        /// The levers.
+        levers: Vec<Turned>,
     },
     /// RRsets that these moves move were edited.
     ContentChanged {

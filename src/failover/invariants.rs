@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::effect::Effect;
 use super::moves::{Clock, Direction, Move, MoveId, Phase, PhaseKind};
 use super::names::RegionName;
+use super::renames::{Initiative, MOST_PROPOSED, MOST_TURNED};
 use super::state::State;
 use super::step::{MOST_ALERTS, MOST_ENDINGS};
 use crate::share::Share;
@@ -76,6 +77,12 @@ pub enum Broken {
     /// The policy or the plan of a move changed.
     #[error("{0} is not carried out as it was planned")]
     Altered(MoveId),
+    /// A lever is renamed that no move waits for, or that the policy does not want renamed.
+    #[error("{0} does not want the rename that was asked for")]
+    Unwanted(MoveId),
+    /// A move ends before caches that obey TTLs lead past a lever that was renamed.
+    #[error("{0} does not wait for what led to a lever that was renamed")]
+    TooSoon(MoveId),
     /// There is too much of something.
     #[error("there are too many {0}")]
     TooMany(&'static str),
@@ -94,6 +101,7 @@ pub fn check(before: &State, after: &State) -> Result<(), Broken> {
         }
     }
     bounds(after)?;
+    renames(after)?;
     publications(before, after)
 }
 
@@ -212,9 +220,43 @@ pub(super) fn may_follow(from: PhaseKind, to: PhaseKind) -> bool {
     )
 }
 
+/// The daemon renames a lever only while a move waits for old answers whose policy says so, and only one that it found out
+/// what it gains of and that nobody has led anything past since.
+fn renames(after: &State) -> Result<(), Broken> {
+    for pending in after.pending.values() {
+        let Effect::Rename { id, lever } = &pending.effect else { continue };
+        let wanted = after.moves.get(id).is_some_and(|moving| {
+            let mut proposed = moving.watched.renames.iter();
+            moving.phase.kind() == PhaseKind::Draining
+                && moving.policy.rename == Initiative::Do
+                && moving.hold.is_none()
+                && proposed.any(|rename| rename.lever == *lever && rename.by_policy && rename.against.is_none())
+                && !moving.watched.turned.iter().any(|turned| turned.lever == *lever)
+        });
+        if !wanted {
+            return Err(Broken::Unwanted(*id));
+        }
+    }
+    for (id, moving) in &after.moves {
+        let watched = &moving.watched;
+        if watched.renames.len() > MOST_PROPOSED || watched.turned.len() > MOST_TURNED {
+            return Err(Broken::TooMany("renames of one move"));
+        }
+        if let Phase::Draining { until, .. } = moving.phase
+            && watched.samples == 0
+            && watched.turned.iter().any(|turned| turned.until() > until)
+            && !watched.waived
+        {
+            return Err(Broken::TooSoon(*id));
+        }
+    }
+    Ok(())
+}
+
 fn bounds(after: &State) -> Result<(), Broken> {
     let moves = after.moves.len() + after.challengers.len();
-    let [mut alerts, mut endings, mut publications, mut confirmations, mut judgements, mut samples] = [0; 6];
+    let [mut alerts, mut endings, mut publications, mut confirmations, mut judgements, mut samples, mut renames] =
+        [0; 7];
     for pending in after.pending.values() {
         *match &pending.effect {
             Effect::Alert(_) => &mut alerts,
@@ -223,6 +265,7 @@ fn bounds(after: &State) -> Result<(), Broken> {
             Effect::Confirm => &mut confirmations,
             Effect::Judge { .. } => &mut judgements,
             Effect::Sample { .. } => &mut samples,
+            Effect::Rename { .. } => &mut renames,
         } += 1;
     }
     let limits = [
@@ -234,6 +277,7 @@ fn bounds(after: &State) -> Result<(), Broken> {
         ("confirmations that wait", confirmations, 1),
         ("judgements that wait", judgements, moves),
         ("samples that wait", samples, after.moves.len()),
+        ("renames that wait", renames, 1),
     ];
     match limits.iter().find(|(_, count, limit)| count > limit) {
         Some((what, ..)) => Err(Broken::TooMany(what)),

@@ -13,6 +13,7 @@ pub mod names;
 pub mod plan;
 pub mod policy;
 pub mod refusal;
+pub mod renames;
 pub mod sample;
 pub mod state;
 pub mod step;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::renames::Initiative;
 use super::steps::Steps;
 use crate::share::Share;
 use crate::time::Ttl;
@@ -43,6 +44,9 @@ pub struct Policy {
     pub drain_deadline: Duration,
     /// Whether a failover goes by steps too, for a site that can't take everybody at once.
     pub capacity_steps: bool,
+    /// What is done about renames that gain something while old answers are waited for.
+    #[serde(default)]
+    pub rename: Initiative,
 }
 
 /// Which moves a second person has to approve.
@@ -75,6 +79,7 @@ impl Default for Policy {
             fall: 3,
             drain_deadline: Duration::from_secs(48 * 60 * 60),
             capacity_steps: false,
+            rename: Initiative::Propose,
         }
     }
 }

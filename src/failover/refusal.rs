@@ -47,9 +47,7 @@ pub enum Refusal {
         by: Option<MoveId>,
     },
     /// Another move has a region of the plan.
-    #[error(
-        "{by} is moving the region `{region}` (the plan was made for routing revision {planned}, the region is at {now}): wait for it, abort it, or take over with a failover of everybody at once"
-    )]
+    #[error("{by} is moving the region `{region}`{}: wait for it, take it back, or take over with a failover of everybody at once", if planned == now { String::new() } else { format!(" (the plan was made for routing revision {planned}, the region is at {now})") })]
     Busy {
         /// The move.
         by: MoveId,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::renames::{Proposed, Turned};
 use crate::observation::sight::Sight;
 use crate::time::{Timestamp, Ttl};
 
@@ -28,6 +29,12 @@ pub struct Watched {
     /// What they give does not count any more: an operator said that it was waited for long enough, or they could not be
     /// asked.
     pub waived: bool,
+    /// Renames that lead users round what caches hold, as far as they were proposed or begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renames: Vec<Proposed>,
+    /// Levers that nothing leads to any more since old answers are waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turned: Vec<Turned>,
 }
 
 /// A resolver that keeps answers for longer than it is told to.

@@ -121,6 +121,36 @@ impl State {
         regions.into_iter().filter_map(|region| self.moved.get(region).copied()).max().unwrap_or(0)
     }
 
+    /// Whether it differs from another one by nothing but the time and what was refused.
+    pub fn is_like(&self, other: &State) -> bool {
+        let State {
+            zone,
+            last: _,
+            base,
+            previous,
+            health,
+            moves,
+            challengers,
+            ttls,
+            autopilot,
+            pending,
+            next_move,
+            next_effect,
+            revision,
+            moved,
+            asked,
+            served,
+            doubt,
+            refusal: _,
+            policy,
+        } = self;
+        (zone, base, previous, health) == (&other.zone, &other.base, &other.previous, &other.health)
+            && (moves, challengers, ttls) == (&other.moves, &other.challengers, &other.ttls)
+            && (autopilot, pending, policy, doubt) == (&other.autopilot, &other.pending, &other.policy, &other.doubt)
+            && (next_move, next_effect, revision) == (&other.next_move, &other.next_effect, &other.revision)
+            && (moved, asked, served) == (&other.moved, &other.asked, &other.served)
+    }
+
     /// A move by its number, whether it waits to take over or not.
     pub fn find(&self, id: MoveId) -> Option<&Move> {
         self.moves.get(&id).or_else(|| self.challengers.get(&id))
@@ -139,6 +169,11 @@ impl State {
     /// Whether resolvers are being asked what they give for names that a move moved.
     pub fn is_sampling(&self, id: MoveId) -> bool {
         self.pending.values().any(|pending| pending.effect == Effect::Sample { id })
+    }
+
+    /// Whether a lever is being renamed by the policy's word, and that is not known to have begun.
+    pub fn is_renaming(&self) -> bool {
+        self.pending.values().any(|pending| matches!(pending.effect, Effect::Rename { .. }))
     }
 
     /// What counts of a site's health; unknown for one that there is not.

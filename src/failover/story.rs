@@ -4,9 +4,13 @@ use super::effect::Ended;
 use super::event::{Event, Judgement};
 use super::moves::{Clock, Direction, Move, MoveId, Outcome, Phase, Why};
 use super::plan::Kind;
+use super::renames::{Proposed, Turned};
 use super::sample::{Evidence, Sample};
 use super::state::State;
 use crate::time::Timestamp;
+
+/// What a wait rests on that goes on because other name servers lag; who they are stands behind it.
+pub const LAG: &str = "other name servers do not give the new content yet";
 
 /// What a step changed, a sentence each; nothing where it changed nothing that an operator would want to know.
 pub fn lines(before: &State, event: &Event, after: &State) -> Vec<String> {
@@ -98,11 +102,38 @@ fn progress(id: MoveId, [then, now]: [&Move; 2], state: &State, lines: &mut Vec<
     {
         lines.push(format!("move {id}: approved by {}", actor.name));
     }
+    renamed(id, then, now, lines);
     sampled(id, then, now, lines);
     match (&then.hold, &now.hold) {
         (None, Some(hold)) => lines.push(format!("move {id}: HELD: {}", why(&hold.why))),
         (Some(_), None) => lines.push(format!("move {id}: goes on")),
         _ => {}
+    }
+}
+
+/// Renames that are proposed or done, and what they led past, where that is something else than before.
+fn renamed(id: u64, then: &Move, now: &Move, lines: &mut Vec<String>) {
+    for rename in now.watched.renames.iter().filter(|rename| !then.watched.renames.contains(rename)) {
+        lines.push(format!("move {id}: {}", proposed(rename)));
+    }
+    for turned in now.watched.turned.iter().skip(then.watched.turned.len()) {
+        let Turned { lever, fresh, ttl, .. } = turned;
+        let until = turned.until();
+        lines.push(format!(
+            "move {id}: what led to {lever} leads to {fresh}; caches may go by what led there until {until} (TTL {}), and it \
+             does not matter any more what they hold of {lever}",
+            ttl.seconds()
+        ));
+    }
+}
+
+/// A rename that gains something, in a sentence.
+pub fn proposed(rename: &Proposed) -> String {
+    let Proposed { lever, gain, command, against, by_policy } = rename;
+    match (by_policy, against) {
+        (true, _) => format!("the policy has {lever} renamed: {gain}"),
+        (false, None) => format!("PROPOSED: {command} ({gain})"),
+        (false, Some(against)) => format!("PROPOSED: {command} ({gain}); against it stands: {against}"),
     }
 }
 

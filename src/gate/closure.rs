@@ -142,10 +142,9 @@ pub(crate) struct Broken {
 fn check(change: Change<'_>, side: Side<'_>, other: Side<'_>) -> Broken {
     let (mut followed, mut broken) = (0, BTreeSet::new());
     let mut asker = Asker::default();
-    let mut targets = HashSet::new();
-    for set in side.site.zone.rrsets().filter(|set| refers(set.rtype)) {
-        targets.extend(set.rdatas().flat_map(|rdata| rdata::names(set.rtype, rdata)).map(|(_, name)| name));
-    }
+    let sets = side.site.zone.rrsets().filter(|set| refers(set.rtype));
+    let names = sets.flat_map(|set| set.rdatas().flat_map(move |rdata| rdata::names(set.rtype, rdata)));
+    let targets = side.site.zone.in_order(names.map(|(_, name)| name));
     // Mostly nothing may vanish.
     let may_vanish = |target| {
         change.after.zones().iter().any(|zone| !zone.content.policy.may_vanish.is_empty()) && may_vanish(change, target)

@@ -1,6 +1,6 @@
 //! `zone.no-dead-ends`: what a zone refers to in zones of ours leads somewhere.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::ask::{Asker, types_at};
@@ -62,15 +62,15 @@ pub(super) fn find(change: Change<'_>, pair: &Pair<'_>, recall: &mut Recall<'_>)
 
 fn follow(pair: &Pair<'_>) -> DeadEnds {
     let (mut new, mut old) = (BTreeSet::new(), BTreeSet::new());
-    let mut followed = 0;
     let mut asker = Asker::default();
+    let mut followed = 0;
     // Many references lead to the same name.
-    let mut known = HashMap::new();
-    for Reference { owner, rtype, target } in references(pair.after) {
-        followed += 1;
-        if !*known.entry(target).or_insert_with(|| is_dead_end(pair.after, target, &mut asker)) {
-            continue;
-        }
+    let targets = references(pair.after).inspect(|_| followed += 1).map(|reference| reference.target);
+    let targets = pair.after.site.zone.in_order(targets);
+    let dead: HashSet<_> = targets.into_iter().filter(|target| is_dead_end(pair.after, *target, &mut asker)).collect();
+    // As a rule there is none, and no reference to it to be looked for.
+    let dead_ends = (!dead.is_empty()).then(|| references(pair.after)).into_iter().flatten();
+    for Reference { owner, rtype, target } in dead_ends.filter(|reference| dead.contains(&reference.target)) {
         let was_dead = refers_to(pair.before, owner, rtype, target) && is_dead_end(pair.before, target, &mut asker);
         let line = format!("{owner} {rtype} leads to {target}, which has nothing at {}", pair.after.site.name);
         if was_dead {

@@ -4,6 +4,7 @@
 //! ([`crate::rename::fresh`]).
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use super::{Finding, id};
 use crate::count::counted;
@@ -32,6 +33,32 @@ pub struct Renaming<'a> {
     pub references: &'a [Reference],
     /// The signed zones among those that lead there.
     pub signed: &'a [Name],
+    /// What servers at the lever showed to who asked for the fresh name; none where they were not asked.
+    pub shown: Option<&'a [Shown]>,
+}
+
+/// A server that clients are led to by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// The type of what leads clients there.
+    pub by: RrType,
+    /// What it showed to who asked for the fresh name.
+    pub shows: Shows,
+}
+
+/// What a server shows to who asks for the fresh name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// A certificate that has the fresh name.
+    Fresh,
+    /// One that has not, or none for that name.
+    Others,
+    /// Nothing: it offers no TLS.
+    NoTls,
+    /// Why it is not known.
+    Unknown(String),
 }
 
 /// What all gates find.
@@ -145,28 +172,72 @@ fn comes_along(renaming: &Renaming<'_>) -> Finding {
     if left.is_empty() {
         return Finding::pass(id::RENAME_COMES_ALONG, origin, format!("all that hangs on {lever} comes along"));
     }
-    let reason = format!(
-        "{} below {lever} do not come along: who asks for them keeps the old names",
-        counted(left.len(), "name")
-    );
+    let reason =
+        format!("left behind below {lever}: {}; who asks there keeps the old names", counted(left.len(), "name"));
     Finding { verdict: Verdict::Warn, ..renaming.found(id::RENAME_COMES_ALONG, reason, String::new(), left) }
 }
 
-/// Mail servers, and clients of services, look for the name that they were led to in the certificate.
+/// Whether clients look for the name that they are led to in a certificate. Over UDP there is none to be seen.
+pub fn goes_by_name(reference: &Reference) -> bool {
+    let is_udp = || reference.owner.as_ref().labels().nth(1).is_some_and(|label| label.eq_ignore_ascii_case(b"_udp"));
+    reference.rtype == RrType::MX || reference.rtype == RrType::SRV && !is_udp()
+}
+
+/// Mail servers, and clients of services, look for the name that MX or SRV led them to in the certificate. Through an alias, and
+/// behind HTTPS and SVCB records (RFC 9460 §2.4.2), it is the front's name that is looked for: that stays.
 fn certificate(renaming: &Renaming<'_>) -> Finding {
-    let Renaming { origin, lever, fresh, references, .. } = *renaming;
-    let by_name = references.iter().filter(|reference| matches!(reference.rtype, RrType::MX | RrType::SRV));
-    let items: BTreeSet<String> =
+    let Renaming { origin, lever, fresh, references, shown, .. } = *renaming;
+    let by_name = references.iter().filter(|reference| goes_by_name(reference));
+    let leads: BTreeSet<String> =
         by_name.map(|found| format!("{} {} leads to {lever}", found.owner, found.rtype)).collect();
-    if items.is_empty() {
+    if leads.is_empty() {
         return Finding::pass(id::RENAME_CERTIFICATE, origin, "nobody looks for the fresh name in a certificate");
     }
-    let reason = format!("whether the certificates there have {fresh} in them is not known");
+    let shown = shown.unwrap_or_default();
+    let which = |wanted: &dyn Fn(&Shows) -> bool| {
+        let found = shown.iter().filter(|server| wanted(&server.shows));
+        found.map(|Shown { address, by, .. }| format!("{address} ({by})")).collect::<BTreeSet<String>>()
+    };
+    let lacking = which(&|shows| *shows == Shows::Others);
+    let parent = lever.parent().map(|parent| parent.to_string()).unwrap_or_default();
+    if !lacking.is_empty() {
+        let count = counted(lacking.len(), "server");
+        let reason =
+            format!("{fresh} is not in the certificate of {count}: clients that are led there would refuse it");
+        let remedy = format!("give them a certificate that has it, as one for *.{parent} does, and try again");
+        return renaming.found(id::RENAME_CERTIFICATE, reason, remedy, lacking);
+    }
+    let unknown: Vec<String> = shown
+        .iter()
+        .filter_map(|Shown { address, by, shows }| match shows {
+            Shows::Unknown(why) => Some(format!("{address} ({by}): {why}")),
+            _ => None,
+        })
+        .collect();
+    let plain = which(&|shows| *shows == Shows::NoTls);
+    if !shown.is_empty() && unknown.is_empty() {
+        let having = which(&|shows| *shows == Shows::Fresh).len();
+        let reason = format!("{fresh} is in the certificate of {}", counted(having, "server"));
+        if plain.is_empty() {
+            return Finding::pass(id::RENAME_CERTIFICATE, origin, reason);
+        }
+        let reason = if having == 0 { String::new() } else { reason + "; " };
+        let count = counted(plain.len(), "server");
+        let reason = format!("{reason}no TLS is offered by {count}: nobody looks for {fresh} in a certificate there");
+        return Finding {
+            verdict: Verdict::Warn,
+            ..renaming.found(id::RENAME_CERTIFICATE, reason, String::new(), plain)
+        };
+    }
+    let why = if unknown.is_empty() { "no server was asked".to_owned() } else { unknown.join("; ") };
+    let reason = format!("whether the certificates there have {fresh} in them is not known: {why}");
+    let host = fresh.to_string();
+    let host = host.trim_end_matches('.');
     let remedy = format!(
-        "see that they do (a certificate for *.{} has it), and override this by the digest shown",
-        lever.parent().map(|parent| parent.to_string()).unwrap_or_default()
+        "see that they do (a certificate for *.{parent} has it), and override this by the digest shown. By hand: openssl s_client \
+         -connect ADDRESS:PORT -servername {host} -verify_hostname {host} (for mail: -starttls smtp)"
     );
-    Finding { verdict: Verdict::Unknown, ..renaming.found(id::RENAME_CERTIFICATE, reason, remedy, items) }
+    Finding { verdict: Verdict::Unknown, ..renaming.found(id::RENAME_CERTIFICATE, reason, remedy, leads) }
 }
 
 #[cfg(test)]
@@ -192,6 +263,7 @@ mod tests {
             whole: false,
             references: &found,
             signed: &[],
+            shown: None,
         };
         let found = judge(&renaming).into_iter().filter(|found| found.verdict != Verdict::Pass);
         let first = |item: &String| item.split(' ').take(2).collect::<Vec<_>>().join(" ");
@@ -241,6 +313,66 @@ mod tests {
                 .map(|(gate, verdict, items)| (*gate, *verdict, items.iter().map(ToString::to_string).collect()))
                 .collect::<Vec<(&str, Verdict, Vec<String>)>>();
             assert_eq!(stopped(text, lever), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_has_the_fresh_name_or_has_not_or_nobody_knows() {
+        let unknown = || Shows::Unknown("silent".into());
+        let cases = [
+            (vec![Shows::Fresh, Shows::Fresh], Verdict::Pass, "FRESH is in the certificate of 2 servers"),
+            (
+                vec![Shows::Fresh, Shows::NoTls],
+                Verdict::Warn,
+                "FRESH is in the certificate of 1 server; no TLS is offered by 1 server: nobody looks for FRESH in a \
+                 certificate there",
+            ),
+            (
+                vec![Shows::NoTls, Shows::NoTls],
+                Verdict::Warn,
+                "no TLS is offered by 2 servers: nobody looks for FRESH in a certificate there",
+            ),
+            (
+                vec![Shows::Fresh, unknown()],
+                Verdict::Unknown,
+                "whether the certificates there have FRESH in them is not known: 192.0.2.1:25 (MX): silent",
+            ),
+            (
+                vec![Shows::Others, unknown()],
+                Verdict::Block,
+                "FRESH is not in the certificate of 1 server: clients that are led there would refuse it",
+            ),
+            (
+                vec![],
+                Verdict::Unknown,
+                "whether the certificates there have FRESH in them is not known: no server was asked",
+            ),
+        ];
+        let proposal = zone("x.example", &[("a", "@ MX 1 mail\nmail A 192.0.2.1\n")], &[0, 0], &[]);
+        let content = &proposal.content;
+        let name = |text: &str| Name::absolute(text).unwrap();
+        let (lever, fresh) = (name("mail.x.example"), name("mail-r1.x.example"));
+        let found = references(&content.sites[0].zone, |target| target == lever.as_ref());
+        for (shows, verdict, reason) in cases {
+            let address = |at: usize| SocketAddr::from(([192, 0, 2, at as u8], 25));
+            let shown = shows.iter().enumerate();
+            let shown: Vec<Shown> =
+                shown.map(|(at, shows)| Shown { address: address(at), by: RrType::MX, shows: shows.clone() }).collect();
+            let renaming = Renaming {
+                origin: content.origin.as_ref(),
+                sites: &content.sites,
+                lever: lever.as_ref(),
+                fresh: fresh.as_ref(),
+                whole: false,
+                references: &found,
+                signed: &[],
+                shown: Some(&shown),
+            };
+            let found = certificate(&renaming);
+            assert_eq!(
+                (found.verdict, found.reason.replace("mail-r1.x.example.", "FRESH")),
+                (verdict, reason.to_owned())
+            );
         }
     }
 }

@@ -216,9 +216,10 @@ impl<'a> Search<'a> {
         let Some(servers) = after.rrset(cut.owner, RrType::NS) else { return };
         let names = servers.rdatas().flat_map(|rdata| rdata::names(RrType::NS, rdata)).map(|(_, name)| name);
         for name in names.filter(|name| name.is_at_or_below(cut.owner)) {
+            let [had, has] = [before, after].map(|zone| zone.owner(name));
             for rtype in [RrType::A, RrType::AAAA] {
-                let missing = before.rrset(name, rtype).is_some() && after.rrset(name, rtype).is_none();
-                if missing && !self.policy.may_vanish(name) {
+                let [had, has] = [had, has].map(|owner| owner.and_then(|owner| owner.rrset(rtype)).is_some());
+                if had && !has && !self.policy.may_vanish(name) {
                     let (cut, site) = (cut.owner, &self.pair.after.site.name);
                     self.lost.insert(format!("{name} {rtype} would be missing from referrals to {cut} at {site}"));
                 }
@@ -244,8 +245,8 @@ impl<'a> Search<'a> {
     /// Clients ask for what an alias leads to, by the alias's name. One that leads to nothing is asked for as such.
     fn check_alias(&mut self, name: NameRef<'_>) {
         let mut leads_somewhere = false;
-        for rtype in self.aliased.clone() {
-            leads_somewhere |= self.check(name, rtype);
+        for at in 0..self.aliased.len() {
+            leads_somewhere |= self.check(name, self.aliased[at]);
         }
         if !leads_somewhere {
             self.check(name, RrType::CNAME);

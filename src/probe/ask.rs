@@ -183,6 +183,11 @@ fn absence(message: &Message, near: Timestamp) -> Absence {
 }
 
 fn tls() -> io::Result<TlsConnector> {
+    Ok(TlsConnector::from(Arc::new(any_certificate()?)))
+}
+
+/// How a client asks by TLS that takes whatever certificate it is shown.
+pub fn any_certificate() -> io::Result<ClientConfig> {
     let provider = Arc::new(crypto::ring::default_provider());
     let schemes = provider.signature_verification_algorithms.supported_schemes();
     let config = ClientConfig::builder_with_provider(provider)
@@ -191,7 +196,7 @@ fn tls() -> io::Result<TlsConnector> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Anybody(schemes)))
         .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok(config)
 }
 
 /// Takes every certificate (the opportunistic profile of RFC 7858 §4.1).

@@ -23,6 +23,16 @@ pub enum Kind {
     Negative,
 }
 
+impl Kind {
+    /// What a resolver holds that was told an answer of this kind about a lever.
+    pub fn of_lever(self) -> &'static str {
+        match self {
+            Kind::Negative => "that the lever is not there",
+            Kind::Positive => "an old answer of the lever",
+        }
+    }
+}
+
 /// What one resolver, or each of a class, does with answers.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -61,9 +61,9 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// What is left of overlays over the texts of all sites as they are now. `elsewhere` says whether texts of other zones lead
+/// What is left of overlays over the texts of all sites as they are now. `elsewhere` says which other zone's texts lead
 /// to a lever of this one.
-pub fn settle(sites: &[&Zone], overlays: &Overlays, elsewhere: impl Fn(NameRef<'_>) -> bool) -> Settled {
+pub fn settle(sites: &[&Zone], overlays: &Overlays, elsewhere: impl Fn(NameRef<'_>) -> Option<Name>) -> Settled {
     let mut settled = Settled { overlays: overlays.clone(), ..Settled::default() };
     settled.overlays.turns.retain(|turn| sites.iter().any(|zone| refers(zone, turn.lever.as_ref())));
     if sites.iter().any(|zone| zone.is_signed()) {
@@ -85,7 +85,7 @@ pub fn settle(sites: &[&Zone], overlays: &Overlays, elsewhere: impl Fn(NameRef<'
             })
         };
         let has_fresh = has(fresh) && sites.iter().all(has_all);
-        let leads = |name| sites.iter().any(|zone| refers(zone, name)) || elsewhere(name);
+        let leads = |name| sites.iter().any(|zone| refers(zone, name)) || elsewhere(name).is_some();
         let dangling = dangling(sites, rename, &elsewhere);
         if !dangling.is_empty() {
             settled.blocked.extend(dangling);
@@ -109,7 +109,7 @@ pub fn settle(sites: &[&Zone], overlays: &Overlays, elsewhere: impl Fn(NameRef<'
 
 /// What leads to a lever that fronts were turned from, or to the fresh name, and to nothing at a site whose texts do not have the lever
 /// any more: a line each.
-fn dangling(sites: &[&Zone], rename: &Rename, elsewhere: impl Fn(NameRef<'_>) -> bool) -> Vec<String> {
+fn dangling(sites: &[&Zone], rename: &Rename, elsewhere: impl Fn(NameRef<'_>) -> Option<Name>) -> Vec<String> {
     let (lever, fresh) = (rename.lever.as_ref(), rename.fresh.as_ref());
     // Nothing leads to the fresh name by itself before that; then only what the texts say counts.
     let is_led_to = |name: NameRef<'_>| name == fresh || rename.stage.is_referenced() && name == lever;
@@ -123,10 +123,11 @@ fn dangling(sites: &[&Zone], rename: &Rename, elsewhere: impl Fn(NameRef<'_>) ->
     }
     // Of a lever that some sites have, another zone knows nothing more.
     if sites.iter().all(|zone| zone.owner(lever).is_none() && zone.owner(fresh).is_none()) {
-        let led = [lever, fresh].into_iter().filter(|name| is_led_to(*name) && elsewhere(*name));
-        lines.extend(
-            led.map(|name| format!("another zone leads to {name}, and the files have neither {lever} nor {fresh}")),
-        );
+        let led = [lever, fresh].into_iter().filter(|name| is_led_to(*name));
+        let led = led.filter_map(|name| Some((name, elsewhere(name)?)));
+        lines.extend(led.map(|(name, zone)| {
+            format!("the zone {zone} leads to {name}, and the files have neither {lever} nor {fresh}")
+        }));
     }
     lines.sort();
     lines.dedup();
@@ -139,18 +140,23 @@ pub fn print(origin: NameRef<'_>, sites: &[(&str, &Zone)], overlays: &Overlays) 
     let mut out = String::new();
     let turns = overlays.own_turns();
     for rename in overlays.renames.iter().filter(|rename| turns.iter().any(|turn| turn.fresh == rename.fresh)) {
-        let _ = writeln!(out, "; {} is renamed to {}.", rename.lever, rename.fresh);
+        let _ = writeln!(out, "; {} is renamed to {}", rename.lever, rename.fresh);
         let fresh = rename.fresh.as_ref();
+        // Those of earlier fresh names lie over the zone until they are retired: nothing that users hold leads there.
+        let is_former = |owner: NameRef<'_>| {
+            let mut others = overlays.renames.iter().filter(|other| other.fresh != rename.fresh);
+            others.any(|other| owner.is_at_or_below(other.fresh.as_ref()))
+        };
         section(&mut out, origin, sites, "these records are new", |set| set.owner.is_at_or_below(fresh));
         section(&mut out, origin, sites, "these take the place of those of the same name and type", |set| {
-            !set.owner.is_at_or_below(fresh) && leads(set, fresh)
+            !set.owner.is_at_or_below(fresh) && !is_former(set.owner) && leads(set, fresh)
         });
         if rename.stage == Stage::Retired {
-            let _ = writeln!(out, "; {} is retired: remove its records, and those of ports below it.", rename.lever);
+            let _ = writeln!(out, "; {} is retired: remove its records, and those of ports below it", rename.lever);
         }
     }
     for turn in &overlays.turns {
-        let _ = writeln!(out, "; {}, in another zone, is renamed to {}.", turn.lever, turn.fresh);
+        let _ = writeln!(out, "; {}, in another zone, is renamed to {}", turn.lever, turn.fresh);
         let fresh = turn.fresh.as_ref();
         section(&mut out, origin, sites, "these take the place of those of the same name and type", |set| {
             leads(set, fresh)
@@ -160,7 +166,7 @@ pub fn print(origin: NameRef<'_>, sites: &[(&str, &Zone)], overlays: &Overlays) 
 }
 
 fn leads(set: Rrset<'_>, target: NameRef<'_>) -> bool {
-    super::refer::turns(set.rtype)
+    crate::zone::outward::leads(set.rtype)
         && set.rdatas().any(|data| rdata::names(set.rtype, data).any(|(_, name)| name == target))
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::refer::turns;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
+use crate::zone::outward::leads as turns;
 use crate::zone::rdata;
 use crate::zone::rrsets::Zone;
 

@@ -17,6 +17,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, NameRef};
+use crate::time::Timestamp;
 
 /// More renames than this do not lie over one zone.
 pub const MOST: usize = 64;
@@ -41,6 +42,9 @@ pub struct Rename {
     /// Findings that an operator saw and that shall not stop its next steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
+    /// When what refers to the lever was led to the fresh name; none if that is not known, or was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned: Option<Timestamp>,
 }
 
 /// How far a rename has come.
@@ -147,6 +151,15 @@ impl Overlays {
             rename.stage = stage;
             // What is referred to is no spare.
             rename.spare &= !stage.is_referenced();
+        }
+        next
+    }
+
+    /// The same with all that refers to a lever led to its fresh name at a time.
+    pub fn turned(&self, fresh: NameRef<'_>, now: Timestamp) -> Overlays {
+        let mut next = self.at(fresh, Stage::Referenced);
+        for rename in next.renames.iter_mut().filter(|rename| rename.fresh.as_ref() == fresh) {
+            rename.turned = Some(now);
         }
         next
     }

@@ -3,6 +3,7 @@
 use super::Turn;
 use crate::name::{Name, NameRef};
 use crate::rr::RrType;
+use crate::zone::outward::leads as turns;
 use crate::zone::rdata;
 use crate::zone::rrsets::Zone;
 
@@ -15,14 +16,6 @@ pub struct Reference {
     pub rtype: RrType,
     /// The name that it leads to.
     pub target: Name,
-}
-
-/// Whether references of this type turn. Those of NS do not: which servers a zone has is its parent's word, too.
-pub fn turns(rtype: RrType) -> bool {
-    matches!(
-        rtype,
-        RrType::CNAME | RrType::DNAME | RrType::MX | RrType::SRV | RrType::SVCB | RrType::HTTPS | RrType::NAPTR
-    )
 }
 
 /// What in a zone leads to names that `wanted` picks, each reference once, in order.

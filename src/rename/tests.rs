@@ -31,7 +31,7 @@ fn zone(text: &str) -> Zone {
 
 fn rename(stage: Stage) -> Rename {
     let (lever, fresh) = (name("edge.x.example"), name("edge-r1.x.example"));
-    Rename { lever, fresh, number: 1, stage, spare: false, whole: false, words: Vec::new() }
+    Rename { lever, fresh, number: 1, stage, spare: false, whole: false, words: Vec::new(), turned: None }
 }
 
 fn over(renames: &[Rename]) -> Overlays {
@@ -141,7 +141,7 @@ fn references_into_other_zones_turn_by_themselves() {
     let overlays = Overlays { turns: vec![turn], ..Overlays::default() };
     assert_eq!(lines(&overlaid(&base, &overlays).unwrap()), ["www 60 CNAME edge-r7.other.example."]);
     assert!(overlaid(&zone("a A 192.0.2.1\n"), &overlays).is_none());
-    assert!(settle(&[&zone("a A 192.0.2.1\n")], &overlays, |_| false).overlays.is_empty());
+    assert!(settle(&[&zone("a A 192.0.2.1\n")], &overlays, |_| None).overlays.is_empty());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn texts_end_renames_or_are_kept_out() {
         ("www CNAME edge\n".into(), Stage::Confirmed, Some(End::Gone), None, false),
     ];
     for (text, stage, end, after, blocked) in cases {
-        let settled = settle(&[&zone(&text)], &over(&[rename(stage)]), |_| false);
+        let settled = settle(&[&zone(&text)], &over(&[rename(stage)]), |_| None);
         let case = format!("{text} {stage}: {settled:#?}");
         assert_eq!(settled.ended.first().map(|ended| ended.end), end, "{case}");
         assert_eq!(settled.overlays.renames.first().map(|rename| rename.stage), after, "{case}");
@@ -242,7 +242,7 @@ fn what_is_printed_ends_the_rename_once_it_is_in_the_files() {
         .map(|line| format!("{line}\n"))
         .collect();
     let folded = zone(&format!("{kept}old DNAME mail\n{printed}"));
-    let settled = settle(&[&folded], &overlays, |_| false);
+    let settled = settle(&[&folded], &overlays, |_| None);
     assert_eq!(settled.ended[0].end, End::Folded, "{printed}");
     assert!(settled.overlays.renames.is_empty());
 }
@@ -253,7 +253,7 @@ fn what_differs_by_site_is_printed_by_site() {
     let overlays = over(&[rename(Stage::Referenced)]);
     let served = sites.each_ref().map(|base| overlaid(base, &overlays).unwrap());
     let printed = print(sites[0].origin(), &[("a", &served[0]), ("b", &served[1])], &overlays);
-    let expected = "; edge.x.example. is renamed to edge-r1.x.example..\n\
+    let expected = "; edge.x.example. is renamed to edge-r1.x.example.\n\
         ; For the site a, these records are new:\nedge-r1\t60\tIN\tA\t192.0.2.1\n\
         ; For the site b, these records are new:\nedge-r1\t60\tIN\tA\t198.51.100.1\n\
         ; For all sites, these take the place of those of the same name and type:\nwww\t60\tIN\tCNAME\tedge-r1\n";

@@ -54,7 +54,11 @@ impl<'a> Over<'a> {
             layer.find(key.of(NameRef::trusted(node.name())), |name| name == node.name())
         };
         let (mut own, mut octets, mut known) = (Vec::new(), 0, 0);
-        for at in full.table.nodes() {
+        // The nodes have no order in a table. In the arenas they have that of their names, in both the same: what is looked at
+        // one after the other lies side by side.
+        let mut nodes: Vec<u32> = full.table.nodes().collect();
+        nodes.sort_unstable();
+        for at in nodes {
             let node = full.arena.node(at);
             let twin = twin(base, node);
             known += usize::from(twin.is_some());
@@ -71,8 +75,6 @@ impl<'a> Over<'a> {
             let strangers = base.table.nodes().map(|at| base.arena.node(at));
             gone.extend(strangers.filter(|node| twin(full, *node).is_none()));
         }
-        // The nodes have no order in a table; in the arena they had that of their names.
-        own.sort_unstable();
         let table = Table::with_room_for(own.len() + gone.len(), memory);
         let layer = Layer { table, arena: Arena::default() };
         let mut over = Over { full, base, key, layer, moved: HashMap::default(), open_links: Vec::new() };

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::digest::Digest;
 use crate::name::Name;
@@ -191,6 +191,10 @@ impl StoreError {
         let path = path.unwrap_or(Path::new(":memory:")).to_owned();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            // SQLite says so where the index of its log finds no room.
+            _ if error.sqlite_error().is_some_and(|told| told.extended_code == ffi::SQLITE_IOERR_SHMSIZE) => {
+                StoreError::Full { path }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

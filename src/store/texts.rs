@@ -50,14 +50,20 @@ pub struct BundleId(pub Digest);
 impl BundleId {
     /// The id of the bundle of these parts, in this order.
     pub fn of(zone: NameRef<'_>, parts: &[Part]) -> BundleId {
+        BundleId::of_digested(zone, parts, &digests(parts))
+    }
+
+    /// The same where the digests of all files are known, in order.
+    fn of_digested(zone: NameRef<'_>, parts: &[Part], digests: &[Digest]) -> BundleId {
+        let mut digests = digests.iter();
         let mut hashed = vec![zone_key(zone).into_bytes()];
         for Part { role, kept } in parts {
             let (common, site) = role.parts();
             hashed.push([&[u8::from(!common)], site.as_bytes()].concat());
             hashed.push(kept.root.clone().into_bytes());
             hashed.push(kept.files.len().to_be_bytes().into());
-            for (path, octets) in &kept.files {
-                hashed.extend([path.clone().into_bytes(), Digest::of(octets).as_bytes().to_vec()]);
+            for (path, digest) in kept.files.keys().zip(&mut digests) {
+                hashed.extend([path.clone().into_bytes(), digest.as_bytes().to_vec()]);
             }
             hashed.push(kept.included.len().to_be_bytes().into());
             for ((including, written), path) in &kept.included {
@@ -66,6 +72,11 @@ impl BundleId {
         }
         BundleId(Digest::of_parts(hashed))
     }
+}
+
+/// The digests of the files of all parts, in order.
+fn digests(parts: &[Part]) -> Vec<Digest> {
+    parts.iter().flat_map(|part| part.kept.files.values()).map(|octets| Digest::of(octets)).collect()
 }
 
 /// All texts of a zone at one time.
@@ -173,20 +184,23 @@ impl Texts {
 }
 
 fn keep(tx: &Transaction<'_>, holder: &str, zone: NameRef<'_>, parts: &[Part]) -> Result<BundleId, StoreError> {
-    let id = BundleId::of(zone, parts);
+    // A large zone's files are digested once.
+    let digests = digests(parts);
+    let id = BundleId::of_digested(zone, parts, &digests);
     let bundle = id.0.as_bytes();
     let new = tx
         .prepare_cached("INSERT INTO bundle (digest, zone) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
         .execute(params![bundle, zone_key(zone)])?;
     if new > 0 {
-        insert_parts(tx, id, parts)?;
+        insert_parts(tx, id, parts, &digests)?;
     }
     tx.prepare_cached("INSERT INTO planned (bundle, holder) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
         .execute((bundle, holder))?;
     Ok(id)
 }
 
-fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<(), StoreError> {
+fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part], digests: &[Digest]) -> Result<(), StoreError> {
+    let mut digests = digests.iter();
     let bundle = id.0.as_bytes();
     let mut text = tx.prepare_cached("INSERT INTO text (digest, octets) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
     let mut part = tx.prepare_cached(
@@ -200,8 +214,7 @@ fn insert_parts(tx: &Transaction<'_>, id: BundleId, parts: &[Part]) -> Result<()
             kept.included.iter().map(|((including, written), path)| (including, written, path)).collect();
         let included = serde_json::to_string(&included).map_err(StoreError::unreadable)?;
         part.execute(params![bundle, position, common, site, kept.root, included])?;
-        for (path, octets) in &kept.files {
-            let digest = Digest::of(octets);
+        for ((path, octets), digest) in kept.files.iter().zip(&mut digests) {
             // Room first, then the octets straight into it: SQLite would copy them twice on their way in.
             let room = ZeroBlob(octets.len() as u64);
             if text.execute(params![digest.as_bytes(), room])? > 0 {

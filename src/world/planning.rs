@@ -21,6 +21,7 @@ pub fn target(state: &State, kind: Kind, request: &MoveRequest) -> Result<String
     if kind != Kind::Rollback {
         return Ok(request.to.clone());
     }
+    has_region(state, request)?;
     let asked = |region: &RegionName| request.region.as_deref().is_none_or(|only| only == region.as_str());
     let mut back: Vec<(&RegionName, &SiteName)> = state
         .base
@@ -38,6 +39,17 @@ pub fn target(state: &State, kind: Kind, request: &MoveRequest) -> Result<String
     }
 }
 
+/// Whether there is the region that a request names.
+fn has_region(state: &State, request: &MoveRequest) -> Result<(), Impossible> {
+    match &request.region {
+        Some(given) if !state.base.contains_key(given.as_str()) => {
+            let known = state.base.keys().map(ToString::to_string).collect();
+            Err(Impossible::NoRegion { given: given.clone(), known })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The regions that a request means, each with the site that it is answered from: none if all are there already.
 pub fn regions_of(
     zone: &ZoneServing,
@@ -51,11 +63,8 @@ pub fn regions_of(
             return Err(Impossible::NoSite { given: site.clone(), known: known() });
         }
     }
+    has_region(state, request)?;
     let routes = state.routes();
-    if let Some(region) = request.region.as_ref().filter(|region| !routes.contains_key(region.as_str())) {
-        let known = routes.keys().map(ToString::to_string).collect();
-        return Err(Impossible::NoRegion { given: region.clone(), known });
-    }
     let asked: Vec<_> = routes
         .iter()
         .filter(|(region, _)| request.region.as_deref().is_none_or(|only| only == region.as_str()))

@@ -175,9 +175,7 @@ impl Engine {
         // What nobody waits for any more is not published.
         batch.publication = publication.filter(|_| next.refusal.is_none());
         // What changed nothing is not worth a row.
-        let same = State { refusal: None, last: next.last, ..batch.state.clone() };
-        let changes = State { refusal: None, ..next.clone() } != same;
-        if changes || !effects.is_empty() || batch.publication.is_some() {
+        if !next.is_like(&batch.state) || !effects.is_empty() || batch.publication.is_some() {
             let told = story::lines(&batch.state, &event, &next);
             told.iter().for_each(|line| tracing::info!(zone = %*self.state.zone, "{line}"));
             let By { actor, reason } = by.cloned().unwrap_or_else(By::daemon);

@@ -28,26 +28,45 @@ use crate::zone::text::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest TTL. By default a week, where most resolvers cut longer ones.
-    pub max_ttl: Ttl,
+    pub max_ttl: Limit,
     /// The longest negative TTL. By default a day (RFC 2308 §5 finds one to three hours sensible).
-    pub max_negative_ttl: Ttl,
+    pub max_negative_ttl: Limit,
+}
+
+/// What is too long, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// What is too long for any zone: answers are given with it all the same.
+    Usual(Ttl),
+    /// A cap that the zone has in the configuration. Answers here keep to it, whatever the files say; those of other servers
+    /// that have the same files don't.
+    Cap(Ttl),
+}
+
+impl Limit {
+    /// The longest that is not too long.
+    pub fn most(self) -> Ttl {
+        match self {
+            Limit::Usual(most) | Limit::Cap(most) => most,
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         const WEEK: Ttl = Ttl::new(7 * 86_400).unwrap();
         const DAY: Ttl = Ttl::new(86_400).unwrap();
-        Limits { max_ttl: WEEK, max_negative_ttl: DAY }
+        Limits { max_ttl: Limit::Usual(WEEK), max_negative_ttl: Limit::Usual(DAY) }
     }
 }
 
 impl Limits {
-    /// What is too long for a zone with these ceilings of its own: the usual where it has none.
+    /// What is too long for a zone with these caps of its own: the usual where it has none.
     pub fn within(max_ttl: Option<Ttl>, negative_ttl: Option<Ttl>) -> Limits {
         let usual = Limits::default();
         Limits {
-            max_ttl: max_ttl.unwrap_or(usual.max_ttl),
-            max_negative_ttl: negative_ttl.unwrap_or(usual.max_negative_ttl),
+            max_ttl: max_ttl.map_or(usual.max_ttl, Limit::Cap),
+            max_negative_ttl: negative_ttl.map_or(usual.max_negative_ttl, Limit::Cap),
         }
     }
 }

@@ -137,6 +137,11 @@ impl Layers {
         (packed.name(number), packed.sets(number))
     }
 
+    /// The owners of these numbers, one after the other.
+    pub fn owners(&self, numbers: Range<usize>) -> Owners<'_> {
+        Owners { layers: self, numbers, known: Stretch { numbers: 0..0, packed: &self.base, first: 0 } }
+    }
+
     /// The numbers of the owners, in order, that do not lie where `other` has them from, too.
     pub fn beside(&self, other: &Layers) -> Vec<Range<usize>> {
         if !Arc::ptr_eq(&self.base, &other.base) {
@@ -182,11 +187,99 @@ impl Layers {
         runs.into_iter().zip(ends).map(|(run, end)| (run.first as usize, run.number, end - run.first as usize))
     }
 
+    /// The number of the first owner that is not in front, of these, of which those in front come first.
+    pub fn partition_point(&self, numbers: Range<usize>, is_in_front: impl Fn(NameRef<'_>) -> bool) -> usize {
+        let Range { start: mut low, end: mut high } = numbers;
+        // Owners near each other mostly lie in one stretch: it is looked for once.
+        let mut known = Stretch { numbers: 0..0, packed: &self.base, first: 0 };
+        while low < high {
+            let middle = low.midpoint(high);
+            if !known.numbers.contains(&middle) {
+                known = self.stretch(middle);
+            }
+            if is_in_front(known.packed.name(known.place(middle))) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     fn place(&self, index: usize) -> (&Packed, usize) {
-        let Some(over) = &self.over else { return (&self.base, index) };
+        let stretch = self.stretch(index);
+        (stretch.packed, stretch.place(index))
+    }
+
+    /// The owners that lie one behind the other, owner number `index` among them.
+    fn stretch(&self, index: usize) -> Stretch<'_> {
+        let Some(over) = &self.over else {
+            return Stretch { numbers: 0..self.base.owner_count(), packed: &self.base, first: 0 };
+        };
         let behind = over.runs.partition_point(|run| run.first as usize <= index);
         let run = over.runs[behind - 1];
-        let number = run.number + (index as u32 - run.first);
-        if number & OWN != 0 { (&over.own, (number & !OWN) as usize) } else { (&self.base, number as usize) }
+        let end = over.runs.get(behind).map_or(over.owners, |next| next.first as usize);
+        let (packed, first) =
+            if run.number & OWN != 0 { (&over.own, run.number & !OWN) } else { (&*self.base, run.number) };
+        Stretch { numbers: run.first as usize..end, packed, first: first as usize }
     }
 }
+
+/// Owners that lie one behind the other.
+#[derive(Clone)]
+struct Stretch<'a> {
+    /// Their numbers.
+    numbers: Range<usize>,
+    packed: &'a Packed,
+    /// Where the first of them lies.
+    first: usize,
+}
+
+impl Stretch<'_> {
+    /// Where owner number `index` lies.
+    fn place(&self, index: usize) -> usize {
+        self.first + (index - self.numbers.start)
+    }
+}
+
+/// Owners one after the other.
+#[derive(Clone)]
+pub(super) struct Owners<'a> {
+    layers: &'a Layers,
+    /// The numbers of those that are left.
+    numbers: Range<usize>,
+    /// Where the last one lies: the next one mostly lies right behind it.
+    known: Stretch<'a>,
+}
+
+impl<'a> Owners<'a> {
+    /// Where the next one lies.
+    fn advance(&mut self) -> Option<(&'a Packed, usize)> {
+        let index = self.numbers.next()?;
+        if !self.known.numbers.contains(&index) {
+            self.known = self.layers.stretch(index);
+        }
+        Some((self.known.packed, self.known.place(index)))
+    }
+
+    /// The next one's name, and its RRsets as they lie in memory.
+    pub fn next_entry(&mut self) -> Option<(NameRef<'a>, &'a [u8])> {
+        let (packed, number) = self.advance()?;
+        Some((packed.name(number), packed.sets_entry(number)))
+    }
+}
+
+impl<'a> Iterator for Owners<'a> {
+    type Item = (NameRef<'a>, Sets<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (packed, number) = self.advance()?;
+        Some((packed.name(number), packed.sets(number)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.numbers.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Owners<'_> {}

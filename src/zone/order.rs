@@ -49,6 +49,15 @@ impl Key {
     }
 }
 
+/// Names, each once, in canonical order; those outside of `origin` in front.
+pub(super) fn in_order<'a>(origin: NameRef<'_>, names: impl Iterator<Item = NameRef<'a>>) -> Vec<NameRef<'a>> {
+    let key = |name: NameRef<'_>| name.is_at_or_below(origin).then(|| Key::of(name, origin));
+    let mut keyed: Vec<(Option<Key>, NameRef<'a>)> = names.map(|name| (key(name), name)).collect();
+    keyed.sort_unstable_by(|(one, a), (other, b)| one.cmp(other).then_with(|| a.cmp(b)));
+    keyed.dedup_by(|(_, a), (_, b)| a == b);
+    keyed.into_iter().map(|(_, name)| name).collect()
+}
+
 /// Records of one owner that were added one after the other.
 #[derive(Clone, Copy)]
 struct Run {
@@ -129,5 +138,15 @@ mod tests {
             }
         }
         assert!(told_apart > names.len() * names.len() / 2);
+    }
+
+    #[test]
+    fn names_come_in_order_and_once() {
+        let origin = Name::absolute("x.example").unwrap();
+        let texts = ["b.x.example", "a.b.x.example", "z", "B.x.EXAMPLE", "x.example", "a.x.example", "z"];
+        let names: Vec<Name> = texts.map(|text| Name::absolute(text).unwrap()).into();
+        let sorted = in_order(origin.as_ref(), names.iter().map(Name::as_ref));
+        let expected = ["z", "x.example", "a.x.example", "b.x.example", "a.b.x.example"];
+        assert_eq!(sorted, expected.map(|text| Name::absolute(text).unwrap()).each_ref().map(Name::as_ref));
     }
 }

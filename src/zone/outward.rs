@@ -37,15 +37,13 @@ pub(super) fn outward(zone: &Zone) -> Option<Vec<Outward>> {
 
 /// Whether clients go on from the type's data to another name.
 pub fn refers(rtype: RrType) -> bool {
+    rtype == RrType::NS || leads(rtype)
+}
+
+/// The same, but for NS: which servers a zone has is its parent's word, too.
+pub fn leads(rtype: RrType) -> bool {
     matches!(
         rtype,
-        RrType::CNAME
-            | RrType::DNAME
-            | RrType::NS
-            | RrType::MX
-            | RrType::SRV
-            | RrType::SVCB
-            | RrType::HTTPS
-            | RrType::NAPTR
+        RrType::CNAME | RrType::DNAME | RrType::MX | RrType::SRV | RrType::SVCB | RrType::HTTPS | RrType::NAPTR
     )
 }

@@ -139,9 +139,7 @@ impl Packed {
 
     /// The RRsets of owner number `index`, by type.
     pub fn sets(&self, index: usize) -> Sets<'_> {
-        let start = self.owners[index] as usize;
-        let end = self.owners.get(index + 1).map_or(self.octets.len(), |next| *next as usize);
-        let octets = &self.octets[start + 1 + self.octets[start] as usize..end];
+        let octets = self.sets_entry(index);
         let details =
             self.details.as_ref().map_or(&[][..], |details| &details.records[details.firsts[index] as usize..]);
         Sets { octets, details }
@@ -156,6 +154,12 @@ impl Packed {
     pub fn entry(&self, index: usize) -> &[u8] {
         let end = self.owners.get(index + 1).map_or(self.octets.len(), |next| *next as usize);
         &self.octets[self.owners[index] as usize..end]
+    }
+
+    /// The RRsets of owner number `index` as they lie here: for the same RRsets the same octets.
+    pub fn sets_entry(&self, index: usize) -> &[u8] {
+        let entry = self.entry(index);
+        &entry[1 + entry[0] as usize..]
     }
 
     /// Adds an owner and its RRsets as they lie in another one, behind all others. They are not counted.

@@ -5,14 +5,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Parts};
 use crate::name::{MAX_NAME, Name, NameRef};
 use crate::rr::RrType;
 use crate::serial::Serial;
 use crate::time::Ttl;
 use crate::zone::diagnostic::Place;
 use crate::zone::layers::Layers;
-use crate::zone::order::for_each_rrset;
+use crate::zone::order::{for_each_rrset, in_order};
 use crate::zone::outward::{Outward, outward};
 use crate::zone::overlay::Overlay;
 use crate::zone::packed::{Detail, Packed, Rdatas, Sets};
@@ -165,7 +165,7 @@ impl Zone {
     /// The owners in order, but for those whose RRsets lie in memory where `other` has them from, too: these are the same
     /// there.
     pub fn owners_beside<'a>(&'a self, other: &Zone) -> impl Iterator<Item = Owner<'a>> {
-        self.packed.beside(&other.packed).into_iter().flatten().map(|index| self.owner_number(index))
+        self.packed.beside(&other.packed).into_iter().flat_map(|numbers| self.owners_within(numbers))
     }
 
     /// The RRsets of one owner after the other, each a non-empty run.
@@ -175,7 +175,7 @@ impl Zone {
 
     /// The same of those owners alone that have these numbers, in order from 0.
     pub fn owners_within(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = Owner<'_>> + Clone {
-        numbers.map(|index| self.owner_number(index))
+        self.packed.owners(numbers).map(|(name, sets)| Owner { name, sets })
     }
 
     /// The RRsets of `owner`, if it has any.
@@ -188,6 +188,12 @@ impl Zone {
     pub fn owners_at_or_below<'a>(&'a self, name: NameRef<'a>) -> impl Iterator<Item = Owner<'a>> {
         let owners = self.owners_within(self.first_at_or_behind(name)..self.packed.owner_count());
         owners.take_while(move |owner| owner.name.is_at_or_below(name))
+    }
+
+    /// Names, each once, in the order that their owners lie in: what is looked up one after the other then lies side by
+    /// side in memory, here and where the zone is compiled to.
+    pub fn in_order<'a>(&self, names: impl Iterator<Item = NameRef<'a>>) -> Vec<NameRef<'a>> {
+        in_order(self.origin(), names)
     }
 
     /// The same zone with other records at some owners: of each in `replaced`, those that `records` has of it and no other,
@@ -256,9 +262,21 @@ impl Zone {
         [RrType::DNSKEY, RrType::RRSIG].iter().any(|rtype| self.rrset(self.origin(), *rtype).is_some())
     }
 
-    /// A digest of all that the zone says: the same for the same RRsets, wherever they were written.
+    /// A digest of all that the zone says: the same for the same RRsets, wherever they were written and whatever the case of
+    /// their owners.
     pub fn digest(&self) -> Digest {
-        *self.digest.get_or_init(|| Digest::of_parts(self.rrsets().map(|set| *set.digest().as_bytes())))
+        *self.digest.get_or_init(|| {
+            let (mut parts, mut lower) = (Parts::default(), [0; MAX_NAME]);
+            let mut owners = self.packed.owners(0..self.packed.owner_count());
+            while let Some((name, sets)) = owners.next_entry() {
+                let lower = &mut lower[..name.len()];
+                lower.copy_from_slice(name.as_wire());
+                lower.make_ascii_lowercase();
+                parts.add(lower);
+                parts.add(sets);
+            }
+            parts.digest()
+        })
     }
 
     /// Whether both say the same, as their digests would tell: at once where those are known or the zones are alike at
@@ -291,16 +309,8 @@ impl Zone {
         let samples = self
             .samples
             .get_or_init(|| Samples::of(self.packed.owner_count(), self.origin(), |index| self.packed.name(index)));
-        let Range { start: mut low, end: mut high } = samples.around(name, self.origin(), self.packed.owner_count());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.packed.name(middle) < name {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        let around = samples.around(name, self.origin(), self.packed.owner_count());
+        self.packed.partition_point(around, |other| other < name)
     }
 }
 

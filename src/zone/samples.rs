@@ -27,7 +27,10 @@ impl Samples {
         }
         let key = Key::of(name, origin);
         let in_front = self.0.partition_point(|sample| *sample < key);
-        let behind = in_front + self.0[in_front..].partition_point(|sample| *sample == key);
+        // As a rule no sample has the very key.
+        let others = &self.0[in_front..];
+        let has_key = others.first().is_some_and(|sample| *sample == key);
+        let behind = if has_key { in_front + others.partition_point(|sample| *sample == key) } else { in_front };
         let start = in_front.checked_sub(1).map_or(0, |last| last * EVERY + 1);
         start..count.min(behind * EVERY)
     }

@@ -128,10 +128,22 @@ fn every_id_in_the_source_has_a_row() {
 #[test]
 fn the_limits_are_the_callers() {
     let zone = zone(&table::zone_text("a 600 A 192.0.2.9"));
-    let limits = |ttl| Limits { max_ttl: Ttl::new(ttl).unwrap(), max_negative_ttl: Ttl::new(ttl).unwrap() };
+    let limits = |ttl| Limits::within(Ttl::new(ttl), Ttl::new(ttl));
     assert_eq!(ids(&check(&zone, &limits(600))), BTreeSet::new());
     assert_eq!(ids(&check(&zone, &limits(599))), BTreeSet::from(["ttl-too-long"]));
-    assert_eq!(ids(&check(&zone, &limits(299))), BTreeSet::from(["negative-ttl-too-long", "ttl-too-long"]));
+    let found = check(&zone, &limits(299));
+    assert_eq!(ids(&found), BTreeSet::from(["negative-ttl-too-long", "ttl-too-long"]));
+    // A cap of the zone's own is named by its key and its value, and what is advised keeps to it.
+    for (id, key) in [("negative-ttl-too-long", "negative_ttl"), ("ttl-too-long", "max_ttl")] {
+        let finding = found.iter().find(|finding| finding.id == id).unwrap();
+        assert!(
+            finding.message.contains(&format!("above `zone.{key}`, 299"))
+                || finding.message.contains(&format!("more than `zone.{key}`, 299")),
+            "{finding}"
+        );
+        assert!(finding.advice.contains("299") && finding.advice.contains(&format!("raise `{key}`")), "{finding}");
+        assert!(!finding.advice.contains("10800"), "{finding}");
+    }
 }
 
 /// The case of 2009: one forgotten dot is a slip, three are a broken generator.

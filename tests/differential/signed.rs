@@ -23,7 +23,7 @@ const SHOWN: usize = 3;
 
 #[test]
 fn peer_answers_from_signed_zones_are_ours() {
-    isolated("peer_answers_from_signed_zones_are_ours", || {
+    isolated("signed::peer_answers_from_signed_zones_are_ours", || {
         let signer = Signer::new();
         let mut tally = Tally::default();
         for round in 0..ROUNDS {

@@ -22,7 +22,7 @@ const SHOWN: usize = 3;
 
 #[test]
 fn peer_answers_are_ours() {
-    isolated("peer_answers_are_ours", compare_all);
+    isolated("unsigned::peer_answers_are_ours", compare_all);
 }
 
 fn compare_all() {

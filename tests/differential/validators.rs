@@ -40,7 +40,7 @@ const ODD: &str = include_str!("../support/odd.zone");
 
 #[test]
 fn peer_validators_accept_all_answers() {
-    isolated("peer_validators_accept_all_answers", || {
+    isolated("validators::peer_validators_accept_all_answers", || {
         if !is_isolated() {
             eprintln!("no namespaces here: resolvers need port 53 of addresses of their own");
             return;

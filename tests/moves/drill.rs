@@ -110,6 +110,33 @@ fn a_drill_goes_there_and_back_and_nobody_else_notices() {
     assert_eq!(home.zone(ZONE)["last_drill"], zone["last_drill"]);
 }
 
+/// Listeners that can't be had: the key, its file, the address and what to do are named, of drills as of the server.
+#[test]
+fn a_listener_that_cannot_be_had_is_named_by_its_key() {
+    let home = short(AT_ONCE);
+    home.edit("understudy.toml", "\n[[region]]", "\n[drill]\nlisten = ['192.0.2.77:5301']\n\n[[region]]");
+    let _daemon = home.serve();
+    let (code, lines) = lines_of(beside(&home, "drill a.example --to pmtpa"));
+    let why = lines.last().unwrap()["end"]["why"].as_str().unwrap_or_else(|| panic!("{lines:#?}")).to_owned();
+    assert_eq!(code, 1, "{why}");
+    for said in ["`drill.listen` in understudy.toml: ", "192.0.2.77:5301", "`ip address`", "free port of 127.0.0.1"] {
+        assert!(why.contains(said), "{why}");
+    }
+
+    let canary = "[canary]\nzone = '_canary.a.example'\nlisten = ['192.0.2.78:53']\n";
+    for (key, line, table) in [
+        ("`server.listen` in understudy.toml", "serve", "[server]\nlisten = ['192.0.2.79:53']\n".to_owned()),
+        ("--listen", "serve --listen 192.0.2.79:53", String::new()),
+        ("`canary.listen` in understudy.toml", "serve", format!("[server]\nlisten = ['127.0.0.1:0']\n{canary}")),
+    ] {
+        let zone = "[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n";
+        let other = Home::new(&format!("{table}{zone}"), &[]);
+        let failed = other.expect(1, line);
+        let what = failed["failure"]["what"].as_str().unwrap();
+        assert!(what.starts_with(&format!("{key}: ")) && what.contains("192.0.2.7"), "{failed:#}");
+    }
+}
+
 /// The target's files are read anew, and judged as they would be for real; what is served is not touched.
 #[test]
 fn a_drill_to_a_site_that_lacks_a_name_fails_and_says_which() {

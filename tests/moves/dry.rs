@@ -104,7 +104,19 @@ fn without_a_daemon_a_dry_run_says_what_waits_for_one() {
     let run = &over["offline"]["under_way"][0];
     assert_eq!((&run["run"], &run["phase"], &run["share"]), (&1.into(), &"shifting".into(), &"10%".into()));
     // Another by steps would be refused now, too.
-    dry(&home, 1, "switchover a.example --to esams");
+    let busy = dry(&home, 1, "switchover a.example --to esams");
+    // What it rests on is said of a refusal as of a plan, and nothing is told to be typed that takes a daemon first.
+    let failure = |part: &str| busy["failure"][part].as_str().unwrap().to_owned();
+    assert!(failed(&busy).contains("move 1 is moving the region `default`"), "{busy:#}");
+    let meaning = failure("meaning");
+    assert!(meaning.contains("THE DAEMON IS DOWN") && meaning.contains("var, last written"), "{busy:#}");
+    let next = failure("try_next");
+    assert!(next.starts_with("start the daemon (`understudy serve`); then"), "{busy:#}");
+    assert!(next.contains("`understudy follow a.example`"), "{busy:#}");
+    // What needs none is told as it is.
+    let slip = dry(&home, 1, "failover a.example --to esasm");
+    assert_eq!(slip["failure"]["try_next"], "did you mean `esams`?", "{slip:#}");
+    assert!(slip["failure"]["meaning"].as_str().unwrap().contains("THE DAEMON IS DOWN"), "{slip:#}");
 
     // Edits that a start would take over, and some that it would not.
     home.edit("common.zone", "note IN TXT one", "note IN TXT two");

@@ -1,11 +1,13 @@
 //! Looking on: following a run, leaving it, watching the status, and what is kept of who did what.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::support::daemon::Home;
 use crate::{FAST, PMTPA, beside, client, failed, home, lines_of, moves, seen_by, slow, until_phase};
 
 /// Who stops looking does not stop the run; another one takes up where he left.
@@ -29,21 +31,54 @@ fn interrupted_the_run_goes_on_and_can_be_followed_again() {
     assert!(failed(&nothing).contains("no move is under way"), "{nothing:#}");
 }
 
-/// The daemon is stopped under who follows: that is an error, and not taken for the end.
+/// The daemon is stopped under who follows or looks on: that has a code of its own, and is not taken for the end.
 #[test]
 fn the_daemon_is_gone_under_who_follows() {
     let home = slow();
     let daemon = home.serve();
+    home.expect(0, "drill a.example --to esams --detach");
+    let drill = watching(&home, "drill a.example --attach");
+    let status = watching(&home, "status --watch");
+    daemon.kill();
+    for (watched, next) in [(drill, "understudy drill --list"), (status, "understudy serve")] {
+        let (code, lines) = ended(watched);
+        assert_gone(code, lines.last().unwrap(), next);
+    }
+
+    let daemon = home.serve();
     let run = beside(&home, "switchover a.example --to pmtpa");
     until_phase(&home, "shifting", "10%");
-    daemon.kill();
+    // Ended in order it is gone, too.
+    assert!(daemon.stop().success());
     let (code, lines) = lines_of(run);
-    assert_eq!(code, 1, "{lines:#?}");
-    // Between two questions, or in the middle of one.
-    let failure = &lines.last().unwrap()["failure"];
-    assert!(failure["what"].is_string() && failure["try_next"] == "understudy follow a.example", "{failure:#}");
+    assert_gone(code, lines.last().unwrap(), "understudy follow a.example");
+    // Who never saw it is not told that it ended.
+    for line in ["status --watch", "drill a.example --attach", "follow a.example"] {
+        let (code, lines) = lines_of(beside(&home, line));
+        assert_eq!(code, 1, "{line}: {lines:#?}");
+        assert!(failed(&lines[0]).starts_with("no understudy is running"), "{line}: {lines:#?}");
+    }
     let _daemon = home.serve();
     assert_eq!(moves(&home)[0]["share"], "10%");
+}
+
+/// A command that has said something, and what it says behind that.
+fn watching(home: &Home, line: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = beside(home, line);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    (child, lines)
+}
+
+/// How it ended, and what it said until then.
+fn ended((mut child, lines): (Child, Lines<BufReader<ChildStdout>>)) -> (i32, Vec<Value>) {
+    let lines = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    (child.wait().unwrap().code().unwrap(), lines)
+}
+
+fn assert_gone(code: i32, last: &Value, next: &str) {
+    assert_eq!((code, failed(last)), (7, "the daemon ended"), "{last:#}");
+    assert!(last["failure"]["try_next"].as_str().unwrap().contains(next), "{last:#}");
 }
 
 /// Who, when and why; also of what was refused, and of what was overridden.
@@ -80,6 +115,11 @@ fn the_history_tells_who_did_what_and_why() {
     }
     deed("failover a.example. --to pmtpa", "refused");
     deed("site down knams", "flood");
+    // Of a slip nothing is told, and nothing of a zone whose name only has it in it.
+    for other in ["a.exampl", "example"] {
+        let slip = home.expect(1, &format!("history {other}"));
+        assert!(failed(&slip).contains(&format!("there is no zone `{other}`")), "{slip:#}");
+    }
     assert!(entries.iter().any(|entry| entry["what"].as_str().unwrap().contains("done: its regions")), "{history:#}");
     assert_eq!(home.expect(0, "history --limit 2")["entries"].as_array().unwrap().len(), 2);
     let times: Vec<_> = entries.iter().map(|entry| entry["at"].to_string()).collect();

@@ -22,12 +22,12 @@ mod steer;
 mod writers;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use understudy::rr::RrType;
 
 use support::daemon::{Daemon, Home, free_port};
+pub(crate) use support::report::{beside, failed, finding, lines_of};
 pub(crate) use support::wait::wait_for;
 
 /// A policy whose phases take seconds, and long enough to look at each.
@@ -189,38 +189,9 @@ pub(crate) fn nobody_back(before: &[bool], after: &[bool]) {
     assert_eq!(back, None, "a client has gone back");
 }
 
-/// A command that runs beside the test, with its lines to be read.
-pub(crate) fn beside(home: &Home, line: &str) -> Child {
-    let mut command = home.command(&line.split_whitespace().collect::<Vec<_>>());
-    command.arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// How a command ended, and the JSON values that it wrote, one a line.
-pub(crate) fn lines_of(child: Child) -> (i32, Vec<Value>) {
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    // A command that has nothing to follow writes one report.
-    if let Ok(report) = serde_json::from_str(&text) {
-        return (output.status.code().unwrap_or(-1), vec![report]);
-    }
-    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-    (output.status.code().unwrap_or(-1), text.lines().map(parse).collect())
-}
-
 /// Runs a command that follows a move; it has to end with this code. What it said at first.
 pub(crate) fn follow(home: &Home, code: i32, line: &str) -> Value {
     let (ended, mut lines) = lines_of(beside(home, line));
     assert_eq!(ended, code, "understudy {line}\n{lines:#?}");
     lines.swap_remove(0)
-}
-
-/// The finding of a gate in a report.
-pub(crate) fn finding<'a>(report: &'a Value, gate: &str) -> &'a Value {
-    let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{report:#}"));
-    findings.iter().find(|finding| finding["gate"] == gate).unwrap_or_else(|| panic!("no {gate} in {report:#}"))
-}
-
-/// What a command that failed says.
-pub(crate) fn failed(report: &Value) -> &str {
-    report["failure"]["what"].as_str().unwrap_or_else(|| panic!("{report:#}"))
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use understudy::rr::RrType;
 
-use crate::support::daemon::{Daemon, Home};
+use crate::support::daemon::{Daemon, Home, TWO_SITES};
 use crate::{client, finding, follow, free_port, wait_for};
 
 /// How long it is kept that a name does not exist, as then: an hour.
@@ -25,15 +25,7 @@ workers = 1
 name = 'wiki.example'
 file = 'common.zone'
 name_servers = ['127.0.0.1:{port}']
-  [[zone.site]]
-  name = 'knams'
-  file = 'knams.zone'
-  [[zone.site]]
-  name = 'pmtpa'
-  file = 'pmtpa.zone'
-  [zone.routing]
-  default = ['knams', 'pmtpa']
-  [zone.policy]
+{TWO_SITES}  [zone.policy]
   low_ttl = '{LOW}s'
   bake = '1s'
 "

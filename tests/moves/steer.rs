@@ -84,6 +84,7 @@ fn held_resumed_and_reversed_while_clients_move() {
     home.expect(0, "resume a.example");
     let not_held = home.expect(1, "resume a.example");
     assert!(failed(&not_held).contains("not on hold"), "{not_held:#}");
+    assert_eq!(not_held["failure"]["try_next"], "`understudy follow a.example` shows how it goes on", "{not_held:#}");
     let run = beside(&home, "follow a.example");
     home.expect(0, "abort a.example");
     let (code, lines) = lines_of(run);
@@ -102,7 +103,17 @@ fn everybody_has_moved_and_the_way_back_is_a_rollback() {
     let phase = moves(&home)[0]["phase"].clone();
     let refused = home.expect(1, "abort a.example");
     assert!(failed(&refused).contains("rollback"), "{phase}: {refused:#}");
-    assert_eq!(refused["failure"]["try_next"], "understudy rollback");
+    assert_eq!(refused["failure"]["try_next"], "`understudy rollback a.example`");
+    let busy = home.expect(1, "switchover a.example --to esams");
+    let next = busy["failure"]["try_next"].as_str().unwrap();
+    assert!(next.contains("`understudy rollback a.example` takes it back") && !next.contains("abort"), "{busy:#}");
+    for line in ["hold a.example --region europ", "follow a.example --region europ"] {
+        assert_eq!(home.expect(1, line)["failure"]["try_next"], "did you mean `europe`?", "{line}");
+    }
+    let made = home.expect(0, "init");
+    assert!(made["done"][0].as_str().unwrap().contains("a daemon runs on it"), "{made:#}");
+    let slip = home.expect(1, "explain 127.0.0.1 www.a.exmaple");
+    assert_eq!(slip["failure"]["try_next"], "the zones here are: `a.example`", "{slip:#}");
     // While old answers run out it can be held: they run out, and it stays where it is.
     assert_eq!(phase, "draining");
     home.expect(0, "hold a.example --reason look");
@@ -134,6 +145,9 @@ fn what_is_done_is_taken_back() {
     let home = short("low_ttl = '0s'\nbake = '0s'\nstep_wait = '0s'\n");
     let daemon = home.serve();
     assert!(failed(&home.expect(1, "rollback a.example")).contains("nowhere to go back to"));
+    // A slip is told as one, also where nothing was moved yet.
+    let slip = home.expect(1, "rollback a.example --region europ");
+    assert_eq!(slip["failure"]["try_next"], "did you mean `europe`?", "{slip:#}");
     home.expect(0, "failover a.example --to pmtpa --region europe --until done");
     home.expect(6, "rollback a.example --dry-run");
     home.expect(0, "rollback a.example --until done");
@@ -149,7 +163,12 @@ fn a_failover_while_ttls_are_lowered_takes_the_move_over() {
     let daemon = home.serve();
     let run = beside(&home, "switchover a.example --to pmtpa");
     until_phase(&home, "lowering", "0%");
-    home.expect(0, "site down knams");
+    // That nobody moves by it is said, and what moves them.
+    let down = home.expect(0, "site down knams");
+    let told = down["done"][1].as_str().unwrap_or_else(|| panic!("{down:#}"));
+    assert!(told.contains("no traffic moves by that: default, europe go on being answered from knams"), "{told}");
+    assert!(told.contains("`understudy failover a.example --to SITE` moves them (esams, pmtpa)"), "{told}");
+    assert_eq!(home.expect(0, "site down esams")["done"].as_array().unwrap().len(), 1, "nobody is answered from there");
     home.expect(0, "failover a.example --to pmtpa --reason fire");
     assert_eq!(count(&at_site(&daemon, PMTPA, CLIENTS)), usize::from(CLIENTS));
     assert_eq!(moves(&home).len(), 1);

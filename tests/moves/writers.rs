@@ -28,7 +28,7 @@ fn of_two_commands_at_once_one_wins_and_the_other_changes_nothing() {
     let winner = ends.iter().position(|(code, _)| *code == 0).unwrap_or_else(|| panic!("{ends:#?}"));
     let (code, loser) = &ends[1 - winner];
     assert_eq!(*code, 1, "{loser:#}");
-    assert!(failed(loser).contains("for routing revision 1, the region is at 1"), "{loser:#}");
+    assert!(failed(loser).contains("is moving the region `default`: wait for it"), "{loser:#}");
     assert_eq!(loser["failure"]["meaning"], "nothing was changed");
     let moves = moves(&home);
     assert_eq!((moves.len(), &moves[0]["to"]), (1, &["pmtpa", "esams"][winner].into()), "{moves:#?}");

@@ -250,3 +250,38 @@ fn spare_levers_are_kept_ready_by_themselves() {
     assert_eq!(led(&daemon, "edge-r2.a.example").1, Some(KNAMS));
     assert_eq!(led(&daemon, "www.a.example").0, [FRESH]);
 }
+
+/// Renamed twice, retired, and taken back by and by.
+#[test]
+fn what_is_said_is_what_was_done() {
+    let home = home(&[]);
+    let daemon = home.serve();
+    let text = |line: &str| {
+        let output = home.command(&line.split_whitespace().collect::<Vec<_>>()).output().unwrap();
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let [printed, why] = text("rename a.example --print");
+    assert!(printed.is_empty() && why.contains("nothing of a.example is renamed"), "{printed}{why}");
+    follow(&home, 0, "rename a.example edge");
+    follow(&home, 0, "rename a.example edge");
+    let stage = |fresh: &str, stage: &str| (format!("{fresh}.a.example."), stage.to_owned());
+    assert_eq!(stages(&home), [stage("edge-r1", "superseded"), stage("edge-r2", "referenced")]);
+    let [printed, _] = text("rename a.example --print");
+    assert!(printed.starts_with("; edge.a.example. is renamed to edge-r2.a.example.\n"), "{printed}");
+    assert!(!printed.contains("edge-r1"), "{printed}");
+    // Only what users hold is a front.
+    let [listed, _] = text("rename a.example");
+    assert!(listed.lines().filter(|line| line.contains("no lever")).all(|line| !line.starts_with("edge")), "{listed}");
+
+    let report = home.expect(3, "rename a.example edge --retire --dry-run");
+    let findings = report["findings"].as_array().unwrap();
+    let quiet = findings.iter().find(|found| found["gate"] == "rename.quiet").unwrap();
+    let word = format!("rename.quiet@{}", &quiet["digest"].as_str().unwrap()[..8]);
+    home.expect(0, &format!("rename a.example edge --retire --override {word}"));
+    let [undone, _] = text("rename a.example edge --undo");
+    assert!(undone.contains("edge.a.example. is answered again") && undone.contains("--undo, once more"), "{undone}");
+    assert!(!undone.contains("taken back"), "{undone}");
+    assert_eq!(led(&daemon, "www.a.example").0, ["edge-r2.a.example"]);
+    let [undone, _] = text("rename a.example edge --undo");
+    assert!(undone.contains("The rename is taken back"), "{undone}");
+}

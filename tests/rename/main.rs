@@ -4,8 +4,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificate;
 mod crash;
 mod cycle;
+mod drain;
 mod edits;
 mod lab;
 mod lag;
@@ -16,7 +18,8 @@ mod why;
 use serde_json::Value;
 use understudy::rr::RrType;
 
-use support::daemon::{Daemon, Home, free_port};
+use support::daemon::{Daemon, Home, TWO_SITES, free_port};
+pub(crate) use support::report::{beside, lines_of};
 pub(crate) use support::wait::wait_for;
 
 pub(crate) const KNAMS: u8 = 192;
@@ -33,7 +36,7 @@ svc HTTPS 1 edge alpn=h2
 _443._tcp.edge TLSA 3 1 1 00
 far CNAME somewhere.else.
 plain A 192.0.2.7
-mail A 192.0.2.25
+mail A 127.0.0.1
 in MX 10 mail
 ";
 
@@ -62,15 +65,7 @@ workers = 1
 name = 'a.example'
 file = 'common.zone'
 name_servers = ['127.0.0.1:{port}'{others}]
-  [[zone.site]]
-  name = 'knams'
-  file = 'knams.zone'
-  [[zone.site]]
-  name = 'pmtpa'
-  file = 'pmtpa.zone'
-  [zone.routing]
-  default = ['knams', 'pmtpa']
-  [zone.policy]
+{TWO_SITES}  [zone.policy]
   low_ttl = '1s'
   bake = '1s'
 
@@ -106,23 +101,11 @@ pub(crate) fn until_stage(home: &Home, stage: &str) -> Value {
     })
 }
 
-/// Begins something that is followed, beside the test.
-pub(crate) fn beside(home: &Home, line: &str) -> std::process::Child {
-    let mut command = home.command(&line.split_whitespace().collect::<Vec<_>>());
-    let pipe = std::process::Stdio::piped;
-    command.arg("--json").stdout(pipe()).stderr(pipe()).spawn().unwrap()
-}
-
 /// Runs a command that may write several JSON values, one a line; it has to end with this code. They.
 pub(crate) fn follow(home: &Home, code: i32, line: &str) -> Vec<Value> {
-    let output = beside(home, line).wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "understudy {line}\n{text}\n{errors}");
-    if let Ok(report) = serde_json::from_str(&text) {
-        return vec![report];
-    }
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    let (ended, lines) = lines_of(beside(home, line));
+    assert_eq!(ended, code, "understudy {line}\n{lines:#?}");
+    lines
 }
 
 /// The names that an answer leads through, and the first octet of the address at its end.

@@ -1,7 +1,9 @@
-//! One battery for two worlds: what an operator does ends alike in simulation and on the real program.
+//! One battery for two worlds: what an operator does ends alike in simulation and on the real program. Drills have one of their
+//! own (`drills.rs`).
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use understudy::failover::actor::Actor;
 use understudy::failover::effect::Ended;
 use understudy::failover::event::{Event, Target};
@@ -24,15 +26,15 @@ use crate::content::{SHARED, SITES, Variant, content, origin};
 use crate::support::daemon::{Daemon, Home, free_port};
 use crate::support::sites::{nothing, sets};
 
-const AMBER: usize = 0;
-const BLUE: usize = 1;
-const CORAL: usize = 2;
+pub const AMBER: usize = 0;
+pub const BLUE: usize = 1;
+pub const CORAL: usize = 2;
 /// Reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What an operator does, or waits for.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub enum Step {
     /// It begins.
     Begin(Kind, usize),
     /// It does not, and this is why.
@@ -44,6 +46,8 @@ enum Step {
     InVain(Steering, &'static str),
     Site(usize, Health),
     Edit(usize, Change),
+    /// Until nothing moves that is not held.
+    Rest,
     /// The process is killed and started again.
     Killed,
 }
@@ -51,11 +55,11 @@ enum Step {
 use Health::{Down, Up};
 use Kind::{Failover, Rollback, Switchover};
 use Steering::{Abort, Hold, Resume};
-use Step::{Begin, Edit, InVain, Killed, Refused, Site, Steer, Until};
+use Step::{Begin, Edit, InVain, Killed, Refused, Rest, Site, Steer, Until};
 
 /// What lasts until somebody ends it, as far as a test can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lasting {
+pub enum Lasting {
     Nothing,
     /// The old TTL.
     Lowering,
@@ -93,9 +97,9 @@ const BATTERY: &[Scenario] = &[
 
 /// Where a scenario has come to.
 #[derive(Debug, PartialEq, Eq)]
-struct End {
+pub struct End {
     /// How each move ended, the first first.
-    moves: Vec<String>,
+    pub moves: Vec<String>,
     /// The site that each region is answered from, moves aside.
     sites: Vec<String>,
 }
@@ -126,7 +130,7 @@ fn variants() -> Vec<Variant> {
 }
 
 /// The simulated world.
-struct InSimulation {
+pub struct InSimulation {
     clock: Clock,
     world: Simulated,
     journal: MemoryJournal,
@@ -136,7 +140,7 @@ struct InSimulation {
 }
 
 impl InSimulation {
-    fn new(lasting: Lasting) -> InSimulation {
+    pub fn new(lasting: Lasting) -> InSimulation {
         let clock = Clock::default();
         clock.set(Timestamp(1_800_000_000_000));
         let mut journal = MemoryJournal::default();
@@ -182,7 +186,7 @@ impl InSimulation {
         self.engine.tick(&mut self.world, &mut self.journal);
     }
 
-    fn step(&mut self, step: Step) {
+    pub fn step(&mut self, step: Step) {
         let (actor, reason) = (InSimulation::by().actor, String::from("a test"));
         let steer = |steering| {
             let target = Target::Only;
@@ -225,6 +229,7 @@ impl InSimulation {
                 let edited = self.world.edit(&mut self.journal, Some(&self.engine.state), next, &By::daemon()).unwrap();
                 assert!(matches!(edited, Edited::Published), "{edited:?}");
             }
+            Rest => self.rest(),
             Killed => {
                 let empty = nothing(&sets(&[("europe", &["127.128.0.0/9"])]), &[], Default::default());
                 let kept = self.world.kept().clone();
@@ -235,30 +240,40 @@ impl InSimulation {
         }
     }
 
-    fn end(mut self) -> End {
+    /// Lets time pass until nothing moves any more by itself.
+    fn rest(&mut self) {
         for _ in 0..1000 {
             let state = &self.engine.state;
             if state.moves.values().chain(state.challengers.values()).all(|moving| moving.hold.is_some()) {
-                let rows = self.journal.since(&self.world.stream(), Sequence(0), 1000).unwrap();
-                return end_of(&rows);
+                return;
             }
             self.pass();
         }
         panic!("it comes to no end: {:#?}", self.engine.state);
     }
+
+    /// Where it has come to.
+    pub fn stands(&self) -> End {
+        end_of(&self.journal.since(&self.world.stream(), Sequence(0), 1000).unwrap())
+    }
 }
 
 /// The real program.
-struct Live {
+pub struct Live {
     home: Home,
     daemon: Option<Daemon>,
     variants: Vec<Variant>,
 }
 
-const ZONE: &str = "wiki.example";
+pub const ZONE: &str = "wiki.example";
 
 impl Live {
-    fn new(lasting: Lasting) -> Live {
+    pub fn new(lasting: Lasting) -> Live {
+        Live::configured(lasting, "")
+    }
+
+    /// The same with more in the configuration of the zone.
+    pub fn configured(lasting: Lasting, more: &str) -> Live {
         let port = free_port();
         let wait = if lasting == Shares { "1h" } else { "1s" };
         let ttl = if lasting == Lowering { "20s" } else { "1s" };
@@ -268,7 +283,7 @@ impl Live {
              [[region]]\nname = 'europe'\nnetworks = ['127.128.0.0/9']\n\
              [[zone]]\nname = '{ZONE}'\nmax_ttl = '{ttl}'\nnegative_ttl = '1s'\nname_servers = ['127.0.0.1:{port}']\n\
              {}  [zone.routing]\n  default = ['amber', 'blue', 'coral']\n  [zone.policy]\n  steps = ['50%', '100%']\n  \
-             step_wait = '{wait}'\n  low_ttl = '1s'\n  bake = '{wait}'\n",
+             step_wait = '{wait}'\n  low_ttl = '1s'\n  bake = '{wait}'\n{more}",
             sites.concat()
         );
         let home = Home::new(&config, &[]);
@@ -302,27 +317,37 @@ impl Live {
         assert!(format!("{:#}", done.json).contains(why), "understudy {line}: {:#}", done.json);
     }
 
-    /// Waits until the moves under way are so.
-    fn wait(&self, what: &str, is_so: impl Fn(&[serde_json::Value]) -> bool) {
+    /// Waits until the zone's status is so.
+    pub fn wait(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let zone = self.home.zone(ZONE);
-            let moves = zone["moves"].as_array().unwrap();
-            if is_so(moves) {
-                return;
+            if is_so(&zone) {
+                return zone;
             }
-            assert!(Instant::now() < deadline, "{what} did not come: {moves:#?}");
+            assert!(Instant::now() < deadline, "{what} did not come: {zone:#}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    fn step(&mut self, step: Step) {
+    /// Whether the journal's history of the zone says so.
+    pub fn has_told(&self, text: &str) -> bool {
+        self.home.expect(0, &format!("history {ZONE}")).to_string().contains(text)
+    }
+
+    pub fn command(&self, line: &str) {
+        self.home.expect(0, line);
+    }
+
+    pub fn step(&mut self, step: Step) {
         match step {
             Begin(kind, to) => drop(self.home.expect(0, &Live::begin(kind, to))),
             Refused(kind, to, why) => self.refused(&Live::begin(kind, to), why),
-            Until(phase, share) => self.wait(&format!("{phase} at {share}"), |moves| {
-                moves.last().is_some_and(|newest| newest["phase"] == phase && newest["share"] == share)
-            }),
+            Until(phase, share) => drop(self.wait(&format!("{phase} at {share}"), |zone| {
+                let newest = moves_of(zone).last();
+                newest.is_some_and(|newest| newest["phase"] == phase && newest["share"] == share)
+            })),
+            Rest => drop(self.wait("the end", |zone| moves_of(zone).iter().all(|run| run["held"].is_string()))),
             Steer(steering) => drop(self.home.expect(0, &Live::steer(steering))),
             InVain(steering, why) => self.refused(&Live::steer(steering), why),
             Site(site, health) => {
@@ -340,14 +365,32 @@ impl Live {
         }
     }
 
-    fn end(mut self) -> End {
-        self.wait("the end", |moves| moves.iter().all(|run| run["held"].is_string()));
+    /// Where it has come to once nothing moves any more: what is public, and the drills.
+    pub fn end(mut self) -> [End; 2] {
+        self.step(Rest);
         self.daemon.take().unwrap().kill();
-        let store = Store::open(Some(&self.home.path("var"))).unwrap();
-        let journal = store.journal();
-        let stream = journal.latest_of("public/").unwrap().pop().map(|(stream, _)| stream);
-        end_of(&stream.map_or(Vec::new(), |stream| journal.since(&stream, Sequence(0), 1000).unwrap()))
+        let journal = Store::open(Some(&self.home.path("var"))).unwrap().journal();
+        ["public/", "drill/"].map(|stage| {
+            let stream = journal.latest_of(stage).unwrap().pop().map(|(stream, _)| stream);
+            end_of(&stream.map_or(Vec::new(), |stream| journal.since(&stream, Sequence(0), 1000).unwrap()))
+        })
     }
+}
+
+fn moves_of(zone: &Value) -> &[Value] {
+    zone["moves"].as_array().unwrap()
+}
+
+/// Plays each scenario in a world of its own, all at once: they mostly wait.
+pub fn all_at_once<T: Sync>(battery: &[T], world: impl Fn(&T) -> (&'static str, Live), play: impl Fn(&T, Live) + Sync) {
+    // Each has its port before the next one looks for one.
+    let worlds: Vec<_> = battery.iter().map(world).collect();
+    std::thread::scope(|scope| {
+        for (scenario, (name, live)) in battery.iter().zip(worlds) {
+            let (thread, play) = (std::thread::Builder::new().name(name.into()), &play);
+            thread.spawn_scoped(scope, move || play(scenario, live)).unwrap();
+        }
+    });
 }
 
 fn wanted(ends: &[&str], site: usize) -> End {
@@ -359,22 +402,17 @@ fn the_simulated_world_ends_as_it_should() {
     for (name, lasting, steps, ends, site) in BATTERY {
         let mut world = InSimulation::new(*lasting);
         steps.iter().for_each(|step| world.step(*step));
-        assert_eq!(world.end(), wanted(ends, *site), "{name}");
+        world.step(Rest);
+        assert_eq!(world.stands(), wanted(ends, *site), "{name}");
     }
 }
 
-/// All at once: they mostly wait.
 #[test]
 fn the_real_world_ends_as_the_simulated_one() {
-    // Each has its port before the next one looks for one.
-    let worlds: Vec<Live> = BATTERY.iter().map(|(_, lasting, ..)| Live::new(*lasting)).collect();
-    std::thread::scope(|scope| {
-        for ((name, _, steps, ends, site), mut world) in BATTERY.iter().zip(worlds) {
-            let played = std::thread::Builder::new().name((*name).into()).spawn_scoped(scope, move || {
-                steps.iter().for_each(|step| world.step(*step));
-                assert_eq!(world.end(), wanted(ends, *site), "{name}");
-            });
-            played.unwrap();
-        }
+    let world = |(name, lasting, ..): &Scenario| (*name, Live::new(*lasting));
+    all_at_once(BATTERY, world, |(name, _, steps, ends, site), mut live| {
+        steps.iter().for_each(|step| live.step(*step));
+        let [public, _] = live.end();
+        assert_eq!(public, wanted(ends, *site), "{name}");
     });
 }

@@ -75,15 +75,21 @@ impl Sources for NoSources {
 }
 
 pub fn origin() -> Name {
-    Name::absolute("wiki.example").unwrap()
+    static ORIGIN: LazyLock<Name> = LazyLock::new(|| Name::absolute("wiki.example").unwrap());
+    ORIGIN.clone()
 }
 
 /// What was read once in this process: runs have mostly the same.
 #[derive(Default)]
 struct Known {
     sites: HashMap<Variant, SiteContent>,
-    contents: HashMap<BundleId, (Vec<Variant>, Arc<Content>)>,
+    /// By the address of what was read, which is never given up.
+    variants: HashMap<usize, Variant>,
+    contents: HashMap<BundleId, Arc<Content>>,
 }
+
+/// So many contents are known at most: then it begins anew.
+const MOST_CONTENTS: usize = 10_000;
 
 fn known() -> MutexGuard<'static, Known> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
@@ -107,8 +113,12 @@ pub fn parts(variants: &[Variant]) -> Vec<Part> {
 
 /// What the zone says at all its sites, and what that is kept as.
 pub fn content(variants: &[Variant], epoch: u64) -> (BundleId, Arc<Content>) {
-    let known = &mut *known();
-    let sites = variants.iter().map(|variant| known.sites.entry(*variant).or_insert_with(|| read(variant)).clone());
+    let Known { sites: read_before, variants: by_zone, contents } = &mut *known();
+    let sites = variants.iter().map(|variant| {
+        let site = read_before.entry(*variant).or_insert_with(|| read(variant));
+        by_zone.insert(Arc::as_ptr(&site.zone).addr(), *variant);
+        site.clone()
+    });
     let content = Arc::new(Content {
         origin: origin(),
         sites: sites.collect(),
@@ -117,21 +127,20 @@ pub fn content(variants: &[Variant], epoch: u64) -> (BundleId, Arc<Content>) {
         overlays: Default::default(),
     });
     let id = BundleId::of(origin().as_ref(), &parts(variants));
-    known.contents.insert(id, (variants.to_vec(), Arc::clone(&content)));
+    if contents.len() >= MOST_CONTENTS {
+        contents.clear();
+    }
+    contents.insert(id, Arc::clone(&content));
     (id, content)
 }
 
 /// What the sites of a content say.
 pub fn variants_of(content: &Content) -> Vec<Variant> {
     let known = known();
-    let of = |site: &SiteContent| {
-        let mut all = known.sites.iter();
-        all.find(|(_, read)| Arc::ptr_eq(&read.zone, &site.zone)).map(|(variant, _)| *variant)
-    };
-    content.sites.iter().filter_map(of).collect()
+    content.sites.iter().filter_map(|site| known.variants.get(&Arc::as_ptr(&site.zone).addr()).copied()).collect()
 }
 
 /// All contents that were made in this process, as a store would keep their texts.
 pub fn all_kept() -> Kept {
-    known().contents.iter().map(|(id, (_, content))| (*id, Arc::clone(content))).collect()
+    known().contents.iter().map(|(id, content)| (*id, Arc::clone(content))).collect()
 }

@@ -1,6 +1,7 @@
 //! One run: the loop of the product around a simulated world, what happens in it, and who asks.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -353,7 +354,8 @@ impl<J: Journal> Run<J> {
             return Ok(());
         }
         let now = self.clock.now();
-        let held = last_held(moving, zone, &self.resolvers).map_or(now, |(held, _)| held.max(now));
+        let held = last_held(moving, zone, self.watch.contents_since(id), &self.resolvers)
+            .map_or(now, |(held, _)| held.max(now));
         let until = Timestamp(held.0 + self.world.skew());
         self.drive(
             Event::DrainBound { id, until, basis: "what resolvers hold".into(), longer: Vec::new() },
@@ -411,10 +413,11 @@ impl<J: Journal> Run<J> {
     }
 
     fn note_event(&mut self, event: &Event) -> String {
-        let told = format!("{event:?}");
-        let told: String = told.chars().take(60).collect();
-        self.note(|| told.clone());
-        told
+        let mut told = Beginning { text: String::with_capacity(80), left: 60 };
+        // It says no more than that it is cut short.
+        let _ = write!(told, "{event:?}");
+        self.note(|| told.text.clone());
+        told.text
     }
 
     fn tick(&mut self) -> Result<(), String> {
@@ -499,6 +502,21 @@ impl<J: Journal> Run<J> {
             self.summary.endings.insert("held", held);
         }
         Ok(())
+    }
+}
+
+/// The beginning of a text: so many characters.
+struct Beginning {
+    text: String,
+    left: usize,
+}
+
+impl std::fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let before = self.text.len();
+        self.text.extend(text.chars().take(self.left));
+        self.left -= self.text[before..].chars().count();
+        if self.left == 0 { Err(std::fmt::Error) } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use serde::Deserialize as _;
+use understudy::failover::effect::Effect;
 use understudy::failover::event::Event;
 use understudy::failover::moves::{Direction, Move, MoveId, Outcome, Phase, Why};
 use understudy::failover::plan::Kind;
@@ -11,10 +14,10 @@ use understudy::failover::step::step;
 use understudy::name::Name;
 use understudy::rr::RrType;
 use understudy::serial::Serial;
-use understudy::serving::ZoneServing;
 use understudy::serving::content::Content;
 use understudy::serving::regions::RegionId;
 use understudy::serving::routing::{Routing, Side};
+use understudy::serving::{Serving, ZoneServing};
 use understudy::share::Share;
 use understudy::store::journal::{Journal, Row, Sequence};
 use understudy::time::Timestamp;
@@ -55,7 +58,11 @@ pub struct Watch {
     begun: BTreeSet<MoveId>,
     drained: BTreeSet<MoveId>,
     directions: BTreeMap<MoveId, Direction>,
+    /// What the zone said since each move began, as it was edited.
+    contents: BTreeMap<MoveId, Vec<Arc<Content>>>,
     ended: Vec<(MoveId, Outcome)>,
+    /// What was last held against each other: the last row, and what was served.
+    looked: Option<(Option<Sequence>, Arc<Serving>)>,
 }
 
 impl Watch {
@@ -76,7 +83,9 @@ impl Watch {
             begun: BTreeSet::new(),
             drained: BTreeSet::new(),
             directions: BTreeMap::new(),
+            contents: BTreeMap::new(),
             ended: Vec::new(),
+            looked: None,
         }
     }
 
@@ -119,8 +128,8 @@ impl Watch {
 
     /// A row follows from the one before.
     fn row(&mut self, row: &Row) -> Result<(), String> {
-        let after: State = serde_json::from_value(row.state.clone()).map_err(|error| error.to_string())?;
-        let event: Event = serde_json::from_value(row.event["event"].clone()).map_err(|error| error.to_string())?;
+        let after = State::deserialize(&row.state).map_err(|error| error.to_string())?;
+        let event = Event::deserialize(&row.event["event"]).map_err(|error| error.to_string())?;
         let (again, issued) = step(&self.initial, &event, row.at);
         let again = State { refusal: after.refusal.clone(), ..again };
         if again != after {
@@ -137,6 +146,15 @@ impl Watch {
             }
             if was.is_none() && !matches!(event, Event::Begin { .. }) {
                 return Err(format!("{id} has begun, and nobody had said so: {event:?}"));
+            }
+        }
+        let ended = issued.iter().filter_map(|issued| match &issued.effect {
+            Effect::Ended(ended) => Some((ended.id, ended.outcome.clone())),
+            _ => None,
+        });
+        for (id, outcome) in ended {
+            if self.ended.iter().all(|(known, _)| *known != id) {
+                self.ended.push((id, outcome));
             }
         }
         self.commands += usize::from(row.actor.uid.is_some());
@@ -158,7 +176,14 @@ impl Watch {
         self.moves(state)?;
         let serving = sim.serving();
         let zone = serving.zone(origin().as_ref()).ok_or("the zone is not served any more")?;
-        as_decided(state, zone, &serving.regions)?;
+        // As long as nothing else is decided or served, it is as it was.
+        let looked = (engine.last, Arc::clone(serving));
+        let is_same =
+            |(last, before): &(Option<Sequence>, Arc<Serving>)| *last == looked.0 && Arc::ptr_eq(before, &looked.1);
+        if !self.looked.as_ref().is_some_and(is_same) {
+            as_decided(state, zone, &serving.regions)?;
+            self.looked = Some(looked);
+        }
         let is_new = serving.generation != self.generation;
         if serving.generation < self.generation {
             return Err(format!("the generation goes back from {} to {}", self.generation, serving.generation));
@@ -212,6 +237,10 @@ impl Watch {
         now: Timestamp,
     ) -> Result<(), String> {
         for (id, moving) in &state.moves {
+            let contents = self.contents.entry(*id).or_default();
+            if contents.last().is_none_or(|last| !Arc::ptr_eq(last, &zone.content)) {
+                contents.push(Arc::clone(&zone.content));
+            }
             let forward = moving.direction == Direction::Forward;
             if moving.published > Share::NONE
                 && forward
@@ -219,10 +248,10 @@ impl Watch {
                 && moving.plan.kind == Kind::Switchover
             {
                 let low = Timestamp(now.0 + i64::from(moving.policy.low_ttl.seconds()) * 1000);
-                self.nobody_holds(moving, zone, resolvers, low, "longer than the low TTL, and clients move")?;
+                self.nobody_holds(*id, moving, zone, resolvers, low, "longer than the low TTL, and clients move")?;
             }
             if matches!(moving.phase, Phase::Baking { .. }) && self.drained.insert(*id) {
-                self.nobody_holds(moving, zone, resolvers, now, "and old answers count as gone")?;
+                self.nobody_holds(*id, moving, zone, resolvers, now, "and old answers count as gone")?;
             }
         }
         Ok(())
@@ -231,18 +260,24 @@ impl Watch {
     /// Whether no resolver holds, beyond `until`, what a site that is left answered and the target does not.
     fn nobody_holds(
         &self,
+        id: MoveId,
         moving: &Move,
         zone: &ZoneServing,
         resolvers: &[Resolver],
         until: Timestamp,
         why: &str,
     ) -> Result<(), String> {
-        match last_held(moving, zone, resolvers) {
+        match last_held(moving, zone, self.contents_since(id), resolvers) {
             Some((held, what)) if held.0 - self.forward > until.0 => {
                 Err(format!("{what} {} ms too long: {why}", held.0 - until.0))
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the zone said since a move began, the first first.
+    pub fn contents_since(&self, id: MoveId) -> &[Arc<Content>] {
+        self.contents.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub fn end(&mut self, sim: &Simulated, engine: &Engine, journal: &dyn Journal) -> Result<(), String> {
@@ -254,16 +289,9 @@ impl Watch {
         if *state.served != state.view() {
             return Err("what is served is not what is wanted".into());
         }
-        let rows = journal.since(&sim.stream(), Sequence(0), 100_000).map_err(|error| error.to_string())?;
-        for row in rows {
-            let ended = row.effects.as_array().into_iter().flatten().filter_map(|issued| issued["effect"].get("ended"));
-            for ended in ended.cloned() {
-                let ended: understudy::failover::effect::Ended =
-                    serde_json::from_value(ended).map_err(|error| error.to_string())?;
-                if self.ended.iter().all(|(id, _)| *id != ended.id) {
-                    self.ended.push((ended.id, ended.outcome));
-                }
-            }
+        let last = journal.latest(&sim.stream()).map_err(|error| error.to_string())?.map(|row| row.sequence);
+        if last != self.seen {
+            return Err(format!("row {last:?} is the last one, and nobody has looked at it"));
         }
         // Each move has come to an end, or stands still and says why.
         for id in 1..state.next_move {
@@ -277,15 +305,21 @@ impl Watch {
     }
 }
 
-/// Until when some resolver holds what a site that is left answered and the target does not; who, and what.
-pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> Option<(Timestamp, String)> {
+/// Until when some resolver holds what a site that is left answered and the target did not since the move began; who, and
+/// what.
+pub fn last_held(
+    moving: &Move,
+    zone: &ZoneServing,
+    since: &[Arc<Content>],
+    resolvers: &[Resolver],
+) -> Option<(Timestamp, String)> {
     let to = moving.plan.to.as_str();
     let left = moving.base.values().flat_map(|from| from.others.iter().chain([&from.site]));
     let left: BTreeSet<&str> = left.map(|site| site.as_str()).filter(|site| *site != to).collect();
-    let is_old = |((name, rtype), entry): &(&(Name, RrType), &Entry)| {
+    let is_old = |((name, rtype), entry): &&((Name, RrType), Entry)| {
         let Entry { rdatas, site, egress, content, .. } = entry;
-        let region = if egress.to_string().starts_with("100.") { "europe" } else { "default" };
-        if !left.contains(site.as_str()) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
+        let region = if is_european(*egress) { "europe" } else { "default" };
+        if !left.contains(&**site) || !moving.base.contains_key(region) || *rtype == RrType::SOA {
             return false;
         }
         let told = |content: &Content, site: &str| -> Option<BTreeSet<Vec<u8>>> {
@@ -294,16 +328,19 @@ pub fn last_held(moving: &Move, zone: &ZoneServing, resolvers: &[Resolver]) -> O
             Some(set.iter().flat_map(|set| set.rdatas()).map(<[u8]>::to_vec).collect())
         };
         let held_as: Option<BTreeSet<Vec<u8>>> = Some(rdatas.iter().cloned().collect());
-        // What both ends answer alike, or did when it was told, does not move: an edit made it what it is.
-        told(&zone.content, site) != told(&zone.content, to)
-            && told(content, to) != held_as
-            && told(&zone.content, to) != held_as
+        // What both ends answer alike, or did when it was told or at any time since, does not move: an edit made it what it is.
+        let mut contents = since.iter().chain([content, &zone.content]);
+        told(&zone.content, site) != told(&zone.content, to) && contents.all(|content| told(content, to) != held_as)
     };
     let old = resolvers.iter().flat_map(Resolver::caches).filter(is_old);
     let last = old.max_by_key(|(_, entry)| entry.until);
     last.map(|((name, rtype), Entry { until, site, egress, .. })| {
         (*until, format!("{egress} holds {name} {rtype} of {site}"))
     })
+}
+
+fn is_european(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V4(address) if address.octets()[0] == 100)
 }
 
 /// What is served is what is decided: the sites and the shares of all regions.

@@ -73,10 +73,10 @@ impl Weakened {
         if self.without == Some(Without::OldTtl) {
             draft.plan.old_ttl = Ttl::ZERO;
         }
-        let now = self.sim.now();
-        let end = planning::end_of(self.sim.serving(), &origin(), &draft.plan, now);
-        if let (Some(Without::Edits), Some(end)) = (self.without, end) {
-            draft.plan.old_ttl = planning::old_ttl(&end, &Held::default(), now);
+        if self.without == Some(Without::Edits) {
+            let now = self.sim.now();
+            let end = planning::end_of(self.sim.serving(), &origin(), &draft.plan, now);
+            draft.plan.old_ttl = end.map_or(draft.plan.old_ttl, |end| planning::old_ttl(&end, &Held::default(), now));
         }
         let blind = |gate: &str| self.without == Some(Without::Closure) && gate == id::CROSS_CLOSURE;
         // A rollback stops at nothing, so that its operator has to.

@@ -179,7 +179,7 @@ fn a_target_that_cannot_be_read_is_unknown_and_never_empty() {
 /// A failover changes all addresses of half the sites and is no mass removal; an edit that drops two names in five is.
 #[test]
 fn how_much_changes_is_no_reason_and_how_much_goes_is() {
-    let home = Home::new(crate::CONFIG, &[("common.zone", crate::COMMON)]);
+    let home = Home::new(&crate::config(), &[("common.zone", crate::COMMON)]);
     home.write("knams.zone", &site("knams", KNAMS, &hosts(200, KNAMS)));
     home.write("pmtpa.zone", &site("pmtpa", PMTPA, &hosts(200, PMTPA)));
     let _daemon = home.serve();

@@ -14,10 +14,13 @@ mod signed;
 mod start;
 mod state;
 
-use support::daemon::Home;
+use support::daemon::{Home, TWO_SITES};
+pub(crate) use support::report::finding;
 
 /// A zone with two sites on loopback; 127.0.0.2 is Europe.
-pub(crate) const CONFIG: &str = "
+pub(crate) fn config() -> String {
+    format!(
+        "
 [server]
 listen = ['127.0.0.1:0']
 workers = 1
@@ -30,15 +33,9 @@ networks = ['127.0.0.2/32']
 name = 'a.example'
 file = 'common.zone'
 may_vanish = ['*.lab']
-  [[zone.site]]
-  name = 'knams'
-  file = 'knams.zone'
-  [[zone.site]]
-  name = 'pmtpa'
-  file = 'pmtpa.zone'
-  [zone.routing]
-  default = ['knams', 'pmtpa']
-";
+{TWO_SITES}"
+    )
+}
 
 pub(crate) const COMMON: &str = "$TTL 60
 @ IN SOA ns0 host 100 1h 10m 2w 20
@@ -68,10 +65,10 @@ pub(crate) fn site(name: &str, octet: u8, more: &str) -> String {
 pub(crate) const KNAMS: u8 = 192;
 pub(crate) const PMTPA: u8 = 198;
 
-/// [`CONFIG`] with its files, and more in each site's.
+/// [`config`] with its files, and more in each site's.
 pub(crate) fn home_with(knams: &str, pmtpa: &str) -> Home {
     let (knams, pmtpa) = (site("knams", KNAMS, knams), site("pmtpa", PMTPA, pmtpa));
-    Home::new(CONFIG, &[("common.zone", COMMON), ("knams.zone", &knams), ("pmtpa.zone", &pmtpa)])
+    Home::new(&config(), &[("common.zone", COMMON), ("knams.zone", &knams), ("pmtpa.zone", &pmtpa)])
 }
 
 pub(crate) fn home() -> Home {
@@ -81,12 +78,6 @@ pub(crate) fn home() -> Home {
 /// Names of hosts, each with an address.
 pub(crate) fn hosts(count: usize, octet: u8) -> String {
     (0..count).map(|n| format!("h{n} IN A {octet}.0.{}.{}\n", n / 250, n % 250)).collect()
-}
-
-/// The finding of a gate in a report of a failover or of a reloaded zone.
-pub(crate) fn finding<'a>(report: &'a serde_json::Value, gate: &str) -> &'a serde_json::Value {
-    let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{report:#}"));
-    findings.iter().find(|finding| finding["gate"] == gate).unwrap_or_else(|| panic!("no {gate} in {report:#}"))
 }
 
 pub(crate) fn items(finding: &serde_json::Value) -> Vec<&str> {

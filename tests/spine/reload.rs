@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use understudy::rr::RrType;
 
 use crate::support::daemon::Home;
-use crate::{COMMON, CONFIG, finding, home, items};
+use crate::{COMMON, config, finding, home, items};
 
 #[test]
 fn a_broken_file_leaves_the_last_good_and_is_taken_once_it_is_put_right() {
@@ -32,7 +32,7 @@ fn a_broken_file_leaves_the_last_good_and_is_taken_once_it_is_put_right() {
 /// Broken from the start: the other zones are served, and corrected it is taken without a restart.
 #[test]
 fn a_zone_that_was_never_good_is_taken_once_it_is() {
-    let config = format!("{CONFIG}\n[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n");
+    let config = format!("{}\n[[zone]]\nname = 'b.example'\nfile = 'b.zone'\n", config());
     let home = Home::new(&config, &[("common.zone", COMMON), ("knams.zone", ""), ("pmtpa.zone", "")]);
     home.edit("common.zone", "www", "lever IN A 192.0.2.2\nwww");
     home.write("b.zone", "@ IN SOA ns host 1 1h 10m 2w 20\n@ IN NS ns.a.example.\nbad IN AAAAA 1\n");

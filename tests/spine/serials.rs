@@ -1,7 +1,7 @@
 //! The serial that is published only rises, and rises whenever answers change.
 
 use crate::support::daemon::{Home, serial_in};
-use crate::{COMMON, CONFIG, finding, home, site};
+use crate::{COMMON, config, finding, home, site};
 use understudy::rr::RrType;
 
 /// A zone whose sites are whole zones of their own, with serials of their own.
@@ -10,7 +10,7 @@ fn home_of(knams: u32, pmtpa: u32) -> Home {
         let common = COMMON.replace("host 100", &format!("host {serial}"));
         format!("{common}{}", site(name, octet, ""))
     };
-    let config = CONFIG.replace("file = 'common.zone'\n", "");
+    let config = config().replace("file = 'common.zone'\n", "");
     Home::new(&config, &[("knams.zone", &whole(knams, "knams", 192)), ("pmtpa.zone", &whole(pmtpa, "pmtpa", 198))])
 }
 

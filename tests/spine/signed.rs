@@ -5,26 +5,22 @@ use std::process::Command;
 use understudy::name::Name;
 use understudy::rr::RrType;
 
-use crate::support::daemon::{Daemon, Home};
+use crate::support::daemon::{Daemon, Home, TWO_SITES};
 use crate::support::sign::{METHODS, Signer, run};
 use crate::{KNAMS, PMTPA, finding, items};
 
-const CONFIG: &str = "
+fn config() -> String {
+    format!(
+        "
 [server]
 listen = ['127.0.0.1:0']
 workers = 1
 
 [[zone]]
 name = 'a.example'
-  [[zone.site]]
-  name = 'knams'
-  file = 'knams.zone'
-  [[zone.site]]
-  name = 'pmtpa'
-  file = 'pmtpa.zone'
-  [zone.routing]
-  default = ['knams', 'pmtpa']
-";
+{TWO_SITES}"
+    )
+}
 
 fn text(serial: u32, octet: u8, more: &str) -> String {
     format!(
@@ -50,7 +46,7 @@ fn peer_a_signed_zone_is_moved_and_stays_valid() {
     for method in [METHODS[0], METHODS[1]] {
         let sign = |text: String| signer.sign(&origin, &text, method);
         let ds = signer.ds(&origin, method.algorithm);
-        let home = Home::new(CONFIG, &[("knams.zone", &sign(text(10, KNAMS, "")))]);
+        let home = Home::new(&config(), &[("knams.zone", &sign(text(10, KNAMS, "")))]);
         let there = text(11, PMTPA, "");
         let good = sign(there.clone());
         home.write("pmtpa.zone", &good);

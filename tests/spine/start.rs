@@ -6,7 +6,7 @@ use std::path::Path;
 use understudy::rr::RrType;
 
 use crate::support::daemon::{Daemon, Home};
-use crate::{CONFIG, KNAMS, home};
+use crate::{KNAMS, config, home};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
@@ -151,5 +151,5 @@ fn both_families_are_served() {
     let message = daemon.ask_from("::1".parse().unwrap(), "direct.a.example", RrType::A);
     assert_eq!(message.answers[0].rdata[0], KNAMS);
     assert_eq!(daemon.ask_tcp("direct.a.example", RrType::A).answers[0].rdata[0], KNAMS);
-    assert!(CONFIG.contains("127.0.0.1:0"));
+    assert!(config().contains("127.0.0.1:0"));
 }

@@ -50,6 +50,22 @@ fn a_full_disk_publishes_nothing_and_room_again_is_enough() {
     assert_eq!(run(0, "status")["zones"][0]["content"]["state"], "loaded");
 }
 
+/// A start on a full disk says that there is no room, and not only that something failed.
+#[test]
+fn a_start_on_a_full_disk_says_so() {
+    let Some(args) = may_mount() else { return eprintln!("this test has to mount a small file system") };
+    let home = home();
+    std::fs::create_dir(home.path("var")).unwrap();
+    let script = "mount -t tmpfs -o size=600k,mode=0700 none var && \"$0\" init >&2 && \
+                  { head -c 1000000 /dev/zero > var/ballast; exec \"$0\" serve --json; }";
+    let mut command = Command::new("unshare");
+    command.current_dir(home.dir.path()).args(args).args(["sh", "-c", script, env!("CARGO_BIN_EXE_understudy")]);
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(told.contains("no room left to write var/understudy.db") && told.contains("free space"), "{output:?}");
+}
+
 /// What would be written to a directory that is gone would be lost with the process: it is refused, not published.
 #[test]
 fn a_state_directory_that_was_taken_away_publishes_nothing() {

@@ -19,6 +19,17 @@ use super::message::{self, Message};
 /// Long enough for any machine; reached only when a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The sites of a zone in a configuration, each with its file; who is in no other region is answered from `knams`.
+pub const TWO_SITES: &str = "  [[zone.site]]
+  name = 'knams'
+  file = 'knams.zone'
+  [[zone.site]]
+  name = 'pmtpa'
+  file = 'pmtpa.zone'
+  [zone.routing]
+  default = ['knams', 'pmtpa']
+";
+
 /// A directory with a configuration, zones and state.
 pub struct Home {
     pub dir: tempfile::TempDir,

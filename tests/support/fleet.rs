@@ -40,7 +40,7 @@ impl Fleet {
         Fleet { apart: true, ..Fleet::new(zone, server) }
     }
 
-    /// Unbounds ask another server for a zone below.
+    /// Unbounds and BINDs ask another server for a zone below.
     pub fn also(&mut self, zone: &str, server: Ipv4Addr) {
         self.also = Some((zone.to_owned(), server));
     }
@@ -127,6 +127,11 @@ impl Fleet {
         let args = |dir: &Path| {
             ["-g", "-4", "-n", "1", "-c"].map(String::from).into_iter().chain([path_in(dir, "conf")]).collect()
         };
+        let also = self.also.iter();
+        let also = also.map(|(zone, server)| {
+            format!("zone \"{zone}\" {{ type static-stub; server-addresses {{ {server}; }}; }};\n")
+        });
+        let also: String = also.collect();
         let resolver = self.start(name, "named", "conf", &args, |dir, address| {
             hints(dir);
             format!(
@@ -134,7 +139,7 @@ impl Fleet {
                  query-source address {address};\n  allow-query {{ 127.0.0.0/8; }};\n  recursion yes;\n  \
                  dnssec-validation no;\n  pid-file none;\n  session-keyfile none;\n  lock-file none;\n  \
                  max-cache-size 16M;\n{settings}}};\ncontrols {{ }};\nzone \".\" {{ type hint; file \"root.hints\"; }};\n\
-                 zone \"{zone}\" {{ {stub} }};\n",
+                 zone \"{zone}\" {{ {stub} }};\n{also}",
                 dir.display()
             )
         });

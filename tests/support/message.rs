@@ -4,7 +4,6 @@
 //! of a label, compression where RFC 3597 §4 forbids it, data that does not fill its length or goes over it, a second
 //! OPT, octets behind the end.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use understudy::name::{Name, NameRef};
@@ -111,7 +110,7 @@ impl fmt::Display for Malformed {
 
 /// Reads a message of which every octet must be accounted for.
 pub fn read(octets: &[u8]) -> Result<Message, Malformed> {
-    let mut reader = Reader { octets, at: 0, end: octets.len(), label_starts: HashSet::new() };
+    let mut reader = Reader { octets, at: 0, end: octets.len(), label_starts: Vec::new() };
     let id = reader.u16()?;
     let flags = Flags(reader.u16()?);
     let counts = [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
@@ -242,8 +241,8 @@ struct Reader<'a> {
     at: usize,
     /// Where the data being read must end: that of a record, or of the message.
     end: usize,
-    /// Where the labels of the names read so far begin; pointers may lead nowhere else.
-    label_starts: HashSet<usize>,
+    /// Where the labels of the names read so far begin; pointers may lead nowhere else. They rise.
+    label_starts: Vec<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -269,8 +268,8 @@ impl<'a> Reader<'a> {
 
     /// A name; `compressible` says whether pointers may stand in it.
     fn name(&mut self, compressible: bool) -> Result<Name, Malformed> {
-        let mut wire = Vec::new();
-        let mut own = Vec::new();
+        let mut wire = Vec::with_capacity(64);
+        let mut own = Vec::with_capacity(8);
         // Labels are taken in here until the first pointer, then wherever pointers lead.
         let mut resume = None;
         loop {
@@ -296,7 +295,7 @@ impl<'a> Reader<'a> {
                     }
                     let target = usize::from(octet & 0x3F) << 8 | usize::from(self.take(1)?[0]);
                     // Those of the name itself are not in the set yet, so each step leads to an earlier name.
-                    if target >= start || !self.label_starts.contains(&target) {
+                    if target >= start || self.label_starts.binary_search(&target).is_err() {
                         return self.fail("a pointer that does not lead back to the beginning of a label");
                     }
                     if resume.is_none() {

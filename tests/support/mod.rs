@@ -17,6 +17,7 @@ pub mod generate;
 pub mod lab;
 pub mod message;
 pub mod mix;
+pub mod report;
 pub mod resolver;
 pub mod shim;
 pub mod sign;

@@ -17,7 +17,8 @@ to ask. Each is asked `resolver.rate` questions a second at most (1, unless conf
 `probe.daily_questions` in a day. Something has to be seen three times before it is said of a
 resolver. A hold that is longer than it was watched reads `at least`.
 
-With --json there is a line for each resolver, as it ends. Exit code 1: some could not be measured.
+With --json there is a line for each resolver, as it ends. Exit codes: 1: some could not be
+measured; 7: the daemon ended.
 
 Examples:
   understudy probe calibrate
@@ -41,13 +42,14 @@ Examples:
     #[command(after_help = "\
 What a resolver gives is held against what our zone gives it, by its region and its side of a move:
   new       it gives that                       policy    it gives what others get, on purpose
-  old       it gives something else, and may    stale     the same, and no cache that keeps TTLs would
+  old       it gives something else, and may    stale     the same, beyond what TTLs allow
   negative  it says that there is nothing       failing   SERVFAIL
   unknown   it refuses or is silent
 All of them count: a name is complete when each resolver is new or policy. Nothing is asked for that
 our zone does not have, for resolvers would remember that it was not there.
 
-With --json there is a line each time. Exit code with --once: 0 if it is complete, 1 if it is not.
+With --json there is a line each time. Exit code with --once: 0 if it is complete, 1 if it is not;
+without: 7 when the daemon ends.
 
 Examples:
   understudy probe watch www.wiki.example

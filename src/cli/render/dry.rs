@@ -86,8 +86,10 @@ impl MoveReport {
                 ),
                 match self.proposals.first() {
                     Some(Proposal { command, gain, .. }) => format!(
-                        "{command}, which leads users round them: for {:.1} % of what was asked of late they would \
-                         arrive sooner, by {:.0} s on average (--dry-run says more); keep the old site up meanwhile",
+                        "{command}, which leads users round them: where resolvers hold {}, users of {:.1} % of what was asked of \
+                         late arrive sooner for certain, by {:.0} s on average (--dry-run says more); keep the old site up \
+                         meanwhile",
+                        gain.stuck.of_lever(),
                         gain.certain * 100.0,
                         gain.sooner_seconds
                     ),
@@ -113,7 +115,8 @@ impl MoveReport {
             ),
             Hazard::new(
                 "this server ends, or its disk is full",
-                "commands say that no understudy is running; or `understudy status` says what could not be written",
+                "commands say that no understudy is running, and those that follow a run that the daemon ended (exit 7); or \
+                 `understudy status` says what could not be written",
                 "make room, then understudy serve: the run goes on from the journal, and nothing is lost",
             ),
             Hazard::new(

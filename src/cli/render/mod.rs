@@ -1,6 +1,7 @@
 //! Reports as text and as JSON. The JSON is the report's own serialisation; the text is for people, 80 columns wide
 //! where names allow.
 
+mod attention;
 pub(super) mod check;
 pub(super) mod curve;
 pub(super) mod dig;
@@ -47,11 +48,16 @@ fn indented(text: &str, indent: &str) -> String {
 
 /// `text` behind `head`, broken into lines between words; those behind the first begin below it.
 fn wrapped(head: &str, text: &str) -> String {
+    within(COLUMNS, head, text)
+}
+
+/// The same, so wide.
+fn within(columns: usize, head: &str, text: &str) -> String {
     let mut lines = head.to_owned();
     let mut column = head.len();
     for (number, word) in text.split(' ').enumerate() {
         let width = word.chars().count();
-        if number > 0 && column + 1 + width > COLUMNS {
+        if number > 0 && column + 1 + width > columns {
             lines += &format!("\n{:1$}", "", head.len());
             column = head.len();
         } else if number > 0 {

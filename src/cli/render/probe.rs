@@ -17,7 +17,10 @@ const EGRESSES: usize = 4;
 impl Report for ResolverReport {
     fn text(&self) -> String {
         let addresses: Vec<String> = self.address.iter().map(ToString::to_string).collect();
-        let mut text = format!("{} ({} by {})", self.name, addresses.join(", "), self.transport);
+        let mut text = match addresses.as_slice() {
+            [] => self.name.clone(),
+            addresses => format!("{} ({} by {})", self.name, addresses.join(", "), self.transport),
+        };
         if let (Some(at), Some(expires)) = (self.at, self.expires) {
             let word = if self.expired { "EXPIRED" } else { "good until" };
             let _ = write!(text, ", {at}, {word} {expires}");
@@ -96,6 +99,9 @@ impl Report for LookReport {
         }
         if let Some(ttl) = self.ttl.filter(|_| self.resolvers.iter().any(|resolver| resolver.ttl_too_long)) {
             let _ = writeln!(text, "\n!: longer than the {ttl} s that our zone tells");
+        }
+        for rename in self.renames.iter().filter(|_| !self.complete) {
+            let _ = writeln!(text, "\n{}", rename.text);
         }
         text
     }

@@ -7,7 +7,6 @@ use super::{Report, counted, finding, moves};
 use crate::cli::Exit;
 use crate::config::dotless;
 use crate::control::api::rename::{GainReport, RenameAction, RenameOutcome, RenameReport, RenameStatus, RenamesReport};
-use crate::profile::Kind;
 
 impl Report for RenameReport {
     fn text(&self) -> String {
@@ -15,6 +14,9 @@ impl Report for RenameReport {
         let what = match self.action {
             RenameAction::Begin => format!("rename of {lever} to {fresh}"),
             RenameAction::Spare => format!("{fresh}, to be kept ready for {lever}"),
+            RenameAction::Undo if self.leads_to_fresh => {
+                format!("rename of {lever} to {fresh}: {lever} is answered again")
+            }
             RenameAction::Undo => format!("rename of {lever} to {fresh}, taken back"),
             RenameAction::Retire => format!("rename of {lever} to {fresh}: what nothing leads to is retired"),
         };
@@ -77,6 +79,12 @@ impl RenameReport {
                     RenameAction::Begin | RenameAction::Spare => format!(
                         "\nWhat led to {lever} leads to {fresh}: {published}. Caches may go on leading to {lever} for {ttl} s.\n"
                     ),
+                    // A lever has to be answered everywhere before anything leads there.
+                    RenameAction::Undo if self.leads_to_fresh => format!(
+                        "\n{lever} is answered again: {published}. What led to it leads to {fresh} still.\n    try: understudy rename \
+                         {zone} {} --undo, once more, leads it back as soon as every name server has {lever} again\n",
+                        dotless(lever.as_ref())
+                    ),
                     RenameAction::Undo => format!(
                         "\nThe rename is taken back: {published}. Where caches hold that something leads to {fresh}, it stays for \
                          them: understudy rename {zone}\n"
@@ -90,20 +98,22 @@ impl RenameReport {
 
 /// By how much sooner users arrive, and where and why not.
 pub(super) fn gained(gain: &GainReport) -> String {
-    let what = match gain.stuck {
-        Kind::Negative => "hold that the lever is not there",
-        Kind::Positive => "hold an old answer of the lever",
-    };
+    let what = gain.stuck.of_lever();
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = match gain.possible > 0.0 {
+        true if gain.certain == 0.0 => format!(
+            "\nWhere resolvers hold {what}, it is certain of nobody that he arrives sooner; users of up to {} of what was asked of late \
+             perhaps do:\n",
+            percent(gain.possible)
+        ),
         true => format!(
-            "\nWhere resolvers {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
+            "\nWhere resolvers hold {what}, users of {} of what was asked of late arrive sooner for certain, by {:.0} s on average, \
              and of up to {} perhaps:\n",
             percent(gain.certain),
             gain.sooner_seconds,
             percent(gain.possible)
         ),
-        false => format!("\nWhere resolvers {what}, nothing is gained:\n"),
+        false => format!("\nWhere resolvers hold {what}, nothing is gained:\n"),
     };
     let mut none: BTreeMap<&str, (f64, Vec<&str>)> = BTreeMap::new();
     for row in &gain.by {
@@ -125,18 +135,20 @@ pub(super) fn gained(gain: &GainReport) -> String {
 
 /// How a rename stands, in a line, and why it does not go on.
 pub(in crate::cli) fn progress(now: &RenameStatus) -> String {
-    let RenameStatus { lever, fresh, stage, spare, waits_for } = now;
+    let RenameStatus { lever, fresh, stage, spare, waits_for, try_next } = now;
     let what = match (stage.as_str(), spare) {
         ("staged", _) => "not seen on every name server yet; nothing leads there",
         ("confirmed", true) => "ready on every name server; nothing leads there",
         ("confirmed", false) => "every name server has it; the references turn next",
         ("referenced", _) => "what led to the lever leads there",
+        ("superseded", _) => "what led to the lever leads to a later name; it stays for those who hold it",
         ("returned", _) => "taken back; it stays for those who hold it",
         ("retired", _) => "what led to the lever leads there; the lever is gone",
         _ => "",
     };
-    let mut text = format!("{lever} as {fresh}\n    {stage}: {what}\n");
+    let mut text = format!("rename of {lever} to {fresh}\n    {stage}: {what}\n");
     waits_for.iter().for_each(|line| text += &format!("    waits: {line}\n"));
+    try_next.iter().for_each(|line| text += &format!("    try: {line}\n"));
     text
 }
 

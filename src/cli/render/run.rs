@@ -37,27 +37,44 @@ pub(in crate::cli) fn progress(now: &MoveStatus) -> String {
 /// What is said of a run that is held.
 pub(in crate::cli) fn held(key: &RunKey, now: &MoveStatus) -> String {
     let zone = dotless(key.zone.as_ref());
-    let region = match now.from.as_slice() {
-        [only] => format!(" --region {}", only.region),
-        _ => String::new(),
+    let means = match now.back {
+        true => format!("{} of the clients are still answered from {} until somebody decides", now.share, now.to),
+        false => format!("it stays at {} on {} until somebody decides", now.share, now.to),
     };
-    if now.back {
-        return format!(
-            "\nHELD: {}\n    means: {} of the clients are still answered from {} until somebody decides\n    try: \
-             `understudy resume {zone}{region}`, or `understudy failover {zone}{region} --to SITE`\n",
-            now.held.as_deref().unwrap_or_default(),
-            now.share,
-            now.to
-        );
+    // Whether the zone has other moves is not known here; to name the region of one that has one is never wrong.
+    let ways = ways_on(&zone, now, now.from.len() == 1, |_| false);
+    format!("\nHELD: {}\n    means: {means}\n{}", now.held.as_deref().unwrap_or_default(), typed(&ways))
+}
+
+/// What can be typed, each on a line of its own, to be copied.
+pub(super) fn typed(ways: &[String]) -> String {
+    let label = |at| if at == 0 { "type:" } else { "  or:" };
+    ways.iter().enumerate().map(|(at, way)| format!("    {} {way}\n", label(at))).collect()
+}
+
+/// What can be typed about a move that is held, the likeliest first. `several`: whether the zone has other moves.
+pub(super) fn ways_on(zone: &str, now: &MoveStatus, several: bool, is_down: impl Fn(&str) -> bool) -> Vec<String> {
+    let only = only_region(now, several);
+    let resume = format!("understudy resume {zone}{only}");
+    let away = if now.back {
+        format!("understudy failover {zone}{only} --to SITE   # takes its place")
+    } else if matches!(now.phase.as_str(), "draining" | "baking") {
+        format!("understudy rollback {zone}{only}   # everybody goes back")
+    } else {
+        format!("understudy abort {zone}{only}   # clients go back the way they came")
+    };
+    // It does not go on to a site that is down.
+    let ahead = if now.back { now.from.first().map(|route| &route.site) } else { Some(&now.to) };
+    match ahead.filter(|site| is_down(site)) {
+        Some(site) => vec![away, format!("understudy site up {site}   # if it works; then {resume}")],
+        None => vec![resume + "   # it goes on", away],
     }
-    let back = if matches!(now.phase.as_str(), "draining" | "baking") { "rollback" } else { "abort" };
-    format!(
-        "\nHELD: {}\n    means: it stays at {} on {} until somebody decides\n    try: `understudy resume {zone}{region}`, or \
-         `understudy {back} {zone}{region}` to go back\n",
-        now.held.as_deref().unwrap_or_default(),
-        now.share,
-        now.to
-    )
+}
+
+/// What means this move and no other of its zone, where there are `several`.
+pub(super) fn only_region(now: &MoveStatus, several: bool) -> String {
+    let region = now.from.first().filter(|_| several);
+    region.map(|route| format!(" --region {}", route.region)).unwrap_or_default()
 }
 
 /// What the end of a run means to a script.

@@ -16,7 +16,8 @@ const ZONE_WIDTH: usize = 30;
 impl Report for StatusReport {
     fn text(&self) -> String {
         let listeners: Vec<String> = self.listeners.iter().map(ToString::to_string).collect();
-        let mut text = format!(
+        let mut text = self.attention();
+        text += &format!(
             "understudy {}, pid {}, up {}, generation {}\n",
             self.version,
             self.pid,
@@ -32,7 +33,7 @@ impl Report for StatusReport {
         // How far a move has come says its summary: what has begun is not done.
         let acts = [
             ("reload", &self.last_reload, [", taken over", ", NOT taken over"]),
-            ("move", &self.last_failover, ["", ", NOT done"]),
+            ("move asked for", &self.last_failover, ["", ", NOT as asked"]),
         ];
         for (act, last, [good, bad]) in acts {
             if let Some(LastAct { at, ok, summary }) = last {
@@ -46,11 +47,7 @@ impl Report for StatusReport {
         self.zones.iter().for_each(|zone| text += &row(zone, width));
         self.zones.iter().for_each(|zone| text += &under_way(zone));
         self.zones.iter().for_each(|zone| text += &trouble(zone));
-        text += &self.levers();
-        if let Some(caution) = &self.caution {
-            let _ = writeln!(text, "\nCAUTION: {caution}");
-        }
-        text
+        text + &self.levers()
     }
 
     fn exit(&self) -> Exit {
@@ -86,22 +83,30 @@ fn row(zone: &ZoneStatus, width: usize) -> String {
         ContentStatus::Broken { .. } => "BROKEN",
     };
     let front = format!("{name:<width$}  {serial:>10}  {:>6}  {files:<12} ", zone.epoch);
-    text + &wrapped(&front, &by_site(&zone.routes), ";")
+    text + &wrapped(&front, &by_site(zone), ";")
 }
 
 /// The sites and which regions are answered from each; the site alone where all are answered from one.
-fn by_site(routes: &[Route]) -> Vec<String> {
-    let mut sites: Vec<(&str, Vec<&str>)> = Vec::new();
-    for Route { region, site } in routes {
-        match sites.iter_mut().find(|(known, _)| known == site) {
-            Some((_, regions)) => regions.push(region),
-            None => sites.push((site, vec![region])),
+fn by_site(zone: &ZoneStatus) -> Vec<String> {
+    let mut sites: Vec<(String, Vec<&str>)> = Vec::new();
+    for route in &zone.routes {
+        let site = answered(zone, route);
+        match sites.iter_mut().find(|(known, _)| *known == site) {
+            Some((_, regions)) => regions.push(&route.region),
+            None => sites.push((site, vec![&route.region])),
         }
     }
     match sites.as_slice() {
-        [(site, _)] => vec![site.to_string()],
+        [(site, _)] => vec![site.clone()],
         sites => sites.iter().map(|(site, regions)| format!("{site}: {}", regions.join(", "))).collect(),
     }
+}
+
+/// The site that a region is answered from, and the one that a share of it is answered from already.
+fn answered(zone: &ZoneStatus, Route { region, site }: &Route) -> String {
+    let moves = zone.moves.iter().filter(|now| now.to != *site && now.share != "0%");
+    let moving = moves.clone().find(|now| now.from.iter().any(|route| route.region == *region));
+    moving.map_or_else(|| site.clone(), |now| format!("{site} ({} at {})", now.share, now.to))
 }
 
 /// `front` and the words behind it with `separator` between them, broken into lines that start below the first word.
@@ -145,18 +150,21 @@ fn under_way(zone: &ZoneStatus) -> String {
     format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
 }
 
-/// How a move stands, and the resolvers that still gave old answers or of which nothing is known.
+/// How a move stands, what its wait rests on, the resolvers that still gave old answers or of which nothing is known, and
+/// renames that would help.
 fn progress(now: &MoveStatus) -> Vec<String> {
     let late = now.late.iter().map(|found| format!("LATE: {}", found.text));
     let unsure = now.unsure.iter().map(|found| format!("UNKNOWN: {}", found.text));
-    std::iter::once(super::run::progress(now)).chain(late).chain(unsure).collect()
+    let basis = now.basis.iter().filter(|_| now.held.is_none()).map(|basis| format!("  that rests on: {basis}"));
+    let renames = now.renames.iter().map(|rename| rename.text.clone());
+    std::iter::once(super::run::progress(now)).chain(basis).chain(late).chain(unsure).chain(renames).collect()
 }
 
 fn trouble(zone: &ZoneStatus) -> String {
     let (what, diagnostics) = match &zone.content {
         ContentStatus::Loaded => return String::new(),
         ContentStatus::LastGood { diagnostics } => {
-            ("its files can't be served; the last good content is served", diagnostics)
+            ("its files can't be taken over; the last good content is served", diagnostics)
         }
         ContentStatus::RefusedEdit { diagnostics } => {
             ("a gate refused its files as they are; what was served before is served", diagnostics)

@@ -1,7 +1,7 @@
 //! What a simulation says.
 
 use super::overload::{self, OverloadReport, Overloads};
-use super::{BEGIN, Course, WhatIf};
+use super::{BEGIN, Course, WhatIf, held};
 use crate::count::counted;
 use crate::drain::{Quantiles, Step};
 use crate::profile::Kind;
@@ -82,7 +82,7 @@ pub(super) fn of(
     moves: &[Step],
     resolvers: usize,
     courses: &[Course],
-    unlike: Vec<String>,
+    more_left_out: Vec<String>,
 ) -> SimulateReport {
     let steps: Vec<StepReport> = courses
         .first()
@@ -95,7 +95,7 @@ pub(super) fn of(
     left_out.dedup();
     left_out.sort();
     left_out.dedup();
-    left_out.extend(unlike);
+    left_out.extend(more_left_out);
     let Overloads { found, advice } =
         courses.first().map(|course| overload::of(what_if, moves, course)).unwrap_or_default();
     let warnings = found.iter().map(OverloadReport::told).collect();
@@ -153,12 +153,12 @@ fn course_of(what_if: &WhatIf, course: &Course) -> CourseReport {
         })
         .collect();
     let apart = curve.iter().map(|point| (point.simulated - point.forecast).abs()).fold(0.0, f64::max);
-    let (held, ttl) = match course.kind {
-        Kind::Positive => ("data", what_if.ttl),
-        Kind::Negative => ("negative", what_if.negative_ttl),
+    let ttl = match course.kind {
+        Kind::Positive => what_if.ttl,
+        Kind::Negative => what_if.negative_ttl,
     };
     CourseReport {
-        held: held.into(),
+        held: held(course.kind).into(),
         ttl: ttl.seconds(),
         simulated: quantiles(&curve),
         forecast: foretold.map(|course| course.quantiles).unwrap_or_default(),

@@ -89,7 +89,7 @@ pub enum Response {
     /// What was taken down.
     Steer(SteerReport),
     /// How a run stands.
-    Run(RunReport),
+    Run(Box<RunReport>),
     /// What was done.
     History(HistoryReport),
     /// Which answer a client gets, and why.

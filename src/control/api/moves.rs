@@ -371,12 +371,32 @@ pub struct MoveStatus {
     /// Those of which it is not known what their users get, or that they get nothing.
     #[serde(default)]
     pub unsure: Vec<SampledResolver>,
+    /// Renames that would lead users round what caches hold, and such that the policy has begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renames: Vec<ProposedRename>,
     /// Why it is held; none if it is not.
     pub held: Option<String>,
     /// Since when it has been in this phase.
     pub since: Timestamp,
     /// When it began.
     pub began: Timestamp,
+}
+
+/// A rename that gains something while old answers are waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedRename {
+    /// The lever.
+    pub lever: Name,
+    /// What to type.
+    pub command: String,
+    /// What it gains.
+    pub gain: String,
+    /// What stands against it; none if nothing is known that does.
+    pub against: Option<String>,
+    /// Whether the zone's policy has it done.
+    pub by_policy: bool,
+    /// The same in a sentence.
+    pub text: String,
 }
 
 /// What a resolver gave behind the bound.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::moves::ProposedRename;
 use crate::name::Name;
 use crate::observation::Measured;
 use crate::observation::sight::Sight;
@@ -118,6 +119,9 @@ pub struct LookReport {
     pub old_until: Option<Timestamp>,
     /// Each of them, the worst first.
     pub resolvers: Vec<LookedReport>,
+    /// Renames that would lead users round what these hold, while the zone is moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renames: Vec<ProposedRename>,
 }
 
 /// What a resolver gives for a name.

@@ -63,6 +63,9 @@ pub struct RenameReport {
     pub dry_run: bool,
     /// The plan's digest: pass it to `--plan` to run this plan and no other.
     pub plan: Digest,
+    /// Whether what led to the lever leads to the fresh name, once this is done.
+    #[serde(default)]
+    pub leads_to_fresh: bool,
     /// What leads to the lever, in all zones of this server.
     pub references: Vec<Reference>,
     /// The greatest TTL of these, in seconds: for so long caches may go on leading to the old name.
@@ -192,13 +195,16 @@ pub struct RenameStatus {
     pub lever: Name,
     /// The fresh name.
     pub fresh: Name,
-    /// `staged`, `confirmed`, `referenced`, `returned` or `retired`.
+    /// `staged`, `confirmed`, `referenced`, `superseded` (a later rename of the lever is referenced), `returned` or `retired`.
     pub stage: String,
     /// Whether it is kept ready, and nothing leads there until an operator wants it.
     pub spare: bool,
     /// Why the next step is not taken yet, a line each.
     #[serde(default)]
     pub waits_for: Vec<String>,
+    /// What to do about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub try_next: Option<String>,
 }
 
 /// A name that users hold.

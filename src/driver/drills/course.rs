@@ -13,8 +13,8 @@ use super::super::name_servers::ramp_possible;
 use super::super::now;
 use super::super::plan::{Merged, merge};
 use super::super::readings::Readings;
-use super::super::rename::{is_led_to_from_elsewhere, laid_over};
-use super::super::setup::ZoneSpec;
+use super::super::rename::{laid_over, led_to_from_elsewhere};
+use super::super::setup::{DrillListen, ZoneSpec};
 use super::super::standby::stand_back;
 use super::halt::Halt;
 use super::sample::Samples;
@@ -57,7 +57,7 @@ pub(super) struct Given {
     pub(super) spec: ZoneSpec,
     pub(super) include_outside: bool,
     /// Where its listeners are to be.
-    pub(super) listen: Vec<SocketAddr>,
+    pub(super) listen: DrillListen,
     /// The regions as they are configured.
     pub(super) known: Vec<Region>,
     /// What is served.
@@ -227,7 +227,7 @@ impl Course {
         let policy = &former.content.policy;
         let shape = Shape { key: world.serving().key, negative_ttl: policy.negative_ttl, max_ttl: policy.max_ttl };
         let serving = Arc::clone(world.serving());
-        let elsewhere = |lever: NameRef<'_>| is_led_to_from_elsewhere(&serving, origin, lever);
+        let elsewhere = |lever: NameRef<'_>| led_to_from_elsewhere(&serving, origin, lever);
         let overlays = laid_over(&serving, origin, former.content.overlays.clone());
         let laid = Laid { overlays, elsewhere: &elsewhere };
         let loading = readings.load(spec, *include_outside, shape, Some(&former.content), &laid);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::confirm::confirm;
 use super::super::now;
+use super::super::setup::DrillListen;
 use super::halt::Halt;
 use super::sample::Samples;
 use super::stream;
@@ -62,16 +63,23 @@ impl Shadow {
     pub(super) fn raise(
         origin: &Name,
         live: &Serving,
-        listen: &[SocketAddr],
+        listen: &DrillListen,
         memo: Arc<Memo>,
         samples: Samples,
         halt: Arc<Halt>,
     ) -> Result<Shadow, String> {
         let serving = shadow_of(live);
-        let settings =
-            ListenSettings { addresses: listen.to_vec(), workers: NonZeroUsize::MIN, ..ListenSettings::default() };
+        let settings = ListenSettings {
+            addresses: listen.addresses.clone(),
+            workers: NonZeroUsize::MIN,
+            ..ListenSettings::default()
+        };
         let stage = Stage::new(Arc::clone(&serving)).map_err(|error| error.to_string())?;
-        let listeners = Listeners::bind(&settings).map_err(|error| error.to_string())?;
+        let listeners = Listeners::bind(&settings).map_err(|error| {
+            let free =
+                "Without the key, drills are answered on a free port of 127.0.0.1, and nothing has to be configured.";
+            format!("{}: {error} {free}", listen.place)
+        })?;
         let running = listeners.run(&stage).map_err(|error| error.to_string())?;
         let (origin, alerts, ended) = (origin.clone(), Vec::new(), Vec::new());
         Ok(Shadow { origin, stage, serving, running, memo, samples, halt, alerts, ended })
@@ -158,6 +166,8 @@ impl World for Shadow {
             },
             // No resolver is sent here: there is nothing that one could be asked for.
             Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
+            // Nobody finds renames here that gain something.
+            Effect::Rename { .. } => Event::RenameStopped { effect, why: "nothing is renamed here".into() }.into(),
             Effect::Alert(alert) => {
                 self.alerts.push((**alert).clone());
                 Event::Told { effect }.into()

@@ -7,6 +7,8 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use super::certificates::Certificates;
+use super::proposing::Proposing;
 use super::{cause, told};
 use crate::driver::name_servers::{NameServers, SERIAL_PATIENCE, ask_all, ask_serials, query};
 use crate::driver::rename::{Deed, Order, Outcome};
@@ -19,6 +21,7 @@ use crate::rename::{Overlays, Rename, Stage, apply};
 use crate::rr::{Class, RrType};
 use crate::serial::Serial;
 use crate::serving::content::Content;
+use crate::store::journal::Sequence;
 use crate::time::Timestamp;
 
 /// How soon it is seen whether name servers have answered, and how often they are asked while they lag.
@@ -41,6 +44,10 @@ pub(in crate::driver) struct Renames {
     lacking: VecDeque<(Name, Name)>,
     /// When the next one is.
     spare_due: Timestamp,
+    /// What is looked for, and was asked for, while moves wait for old answers.
+    pub(super) proposing: Proposing,
+    /// What servers showed, of those that were asked last.
+    pub(super) certificates: Certificates,
 }
 
 /// What is known of the next step in a zone.
@@ -51,7 +58,12 @@ struct Look {
     asked: Option<(Name, Receiver<Vec<String>>)>,
     /// Why it does not go on, a line each.
     waits_for: Vec<String>,
+    /// What was served and decided when a move stood in its way: as long as that stays so, it does.
+    barred: Option<Standing>,
 }
+
+/// What is served, and the last row of each zone's traffic: on these it rests whether moves stand in the way of a step.
+type Standing = (u64, Vec<Option<Sequence>>);
 
 /// A question, and what the zone's sites answer it with: each of them is right.
 struct Question {
@@ -63,7 +75,7 @@ struct Question {
 impl Renames {
     /// Has the next step of a zone looked at.
     pub(super) fn look_now(&mut self, origin: &Name) {
-        self.looks.insert(origin.clone(), Look { due: now(), asked: None, waits_for: Vec::new() });
+        self.looks.insert(origin.clone(), Look { due: now(), asked: None, waits_for: Vec::new(), barred: None });
     }
 
     /// Has it looked at whether a zone has as many spare names as it should.
@@ -85,17 +97,27 @@ impl Driver {
         let under_way = self.serving.zones().iter().filter(|zone| next(&zone.content.overlays).is_some());
         for zone in under_way {
             let origin = &zone.content.origin;
-            let look = looks.remove(origin).unwrap_or(Look { due: at, asked: None, waits_for: Vec::new() });
+            let look =
+                looks.remove(origin).unwrap_or(Look { due: at, asked: None, waits_for: Vec::new(), barred: None });
             self.renames.looks.insert(origin.clone(), look);
         }
         let are_none = self.renames.spares.is_empty() && self.renames.lacking.is_empty();
         let spares = (!are_none).then_some(self.renames.spare_due);
-        self.renames.looks.values().map(|look| look.due).chain(spares).min()
+        let found = self.proposals_due();
+        self.renames.looks.values().map(|look| look.due).chain(spares).chain(found).min()
     }
 
     /// Takes the steps of renames that can be taken.
     pub(in crate::driver) fn look_at_renames(&mut self) {
         self.keep_spares();
+        self.take_renames_that_turned();
+        self.do_wanted_renames();
+        self.look_for_renames();
+        self.take_due_steps();
+        self.take_renames_that_turned();
+    }
+
+    fn take_due_steps(&mut self) {
         let at = now();
         let due: Vec<Name> =
             self.renames.looks.iter().filter(|(_, look)| look.due <= at).map(|(origin, _)| origin.clone()).collect();
@@ -117,12 +139,20 @@ impl Driver {
                 },
                 _ => Stage::Referenced,
             };
+            let standing = self.standing();
+            if self.renames.looks.get(&origin).is_some_and(|look| look.barred.as_ref() == Some(&standing)) {
+                self.look_again(&origin, TRY_AGAIN, None);
+                continue;
+            }
             match self.take_step(&content, &rename, stage) {
                 Ok(()) => {
                     self.renames.look_now(&origin);
                     self.renames.count_spares(&origin);
                 }
-                Err(why) => {
+                Err(Barred { by_move, why }) => {
+                    if let Some(look) = self.renames.looks.get_mut(&origin) {
+                        look.barred = by_move.then_some(standing);
+                    }
                     tracing::warn!(zone = %origin, "the rename of {} does not go on: {}", rename.lever, why.join("; "));
                     self.look_again(&origin, TRY_AGAIN, Some(why));
                 }
@@ -182,6 +212,7 @@ impl Driver {
             plan: None,
             reason: "spare_levers".into(),
             overrides: Vec::new(),
+            asks: false,
         };
         // What speaks against it by itself costs little to find.
         let stopped = match self.draft_rename(origin, &order) {
@@ -211,27 +242,35 @@ impl Driver {
         }
     }
 
-    /// Publishes the next stage of a rename. Why it can't be, in lines.
-    fn take_step(&mut self, content: &Content, rename: &Rename, stage: Stage) -> Result<(), Vec<String>> {
+    fn standing(&self) -> Standing {
+        let engines: BTreeMap<&Name, Option<Sequence>> =
+            self.engines.iter().map(|(origin, engine)| (origin, engine.last)).collect();
+        (self.serving.generation, engines.into_values().collect())
+    }
+
+    /// Publishes the next stage of a rename.
+    fn take_step(&mut self, content: &Content, rename: &Rename, stage: Stage) -> Result<(), Barred> {
         let (origin, fresh) = (&content.origin, &rename.fresh);
-        let overlays = content.overlays.at(fresh.as_ref(), stage);
-        let staged = self.staged(origin, &overlays).map_err(|error| vec![error.to_string()])?;
+        let overlays = match stage {
+            Stage::Referenced => content.overlays.turned(fresh.as_ref(), now()),
+            _ => content.overlays.at(fresh.as_ref(), stage),
+        };
+        let staged = self.staged(origin, &overlays).map_err(|error| Barred::by(vec![error.to_string()]))?;
         if !staged.touched.is_empty() {
             let line = |set: &String| format!("a move under way moves {set}");
-            return Err(staged.touched.iter().map(line).collect());
+            return Err(Barred { by_move: true, why: staged.touched.iter().map(line).collect() });
         }
         let words: Vec<_> = rename.words.iter().filter_map(|word| word.parse().ok()).collect();
         let verified = staged.candidate.verify(&words).map_err(|refused| {
             let stopping = refused.findings.into_iter().filter(|found| crate::door::stops(found, &words));
-            stopping
-                .map(|found| format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason))
-                .collect::<Vec<_>>()
+            let line = |found: Finding| format!("{} [{}]: {}", found.gate, found.digest().short(), found.reason);
+            Barred::by(stopping.map(line).collect())
         })?;
         let line = told(&overlays, &rename.lever, fresh, Deed::Begin);
         tracing::info!(zone = %origin, "{line}");
         let cause = cause(&crate::world::daemon(), "", &rename.lever, fresh, &overlays, line);
-        self.publish_overlays(&verified, &staged.origins, cause).map_err(|error| vec![error.to_string()])?;
-        Ok(())
+        let published = self.publish_overlays(&verified, &staged.origins, cause);
+        published.map(|_| ()).map_err(|error| Barred::by(vec![error.to_string()]))
     }
 
     /// Whether all name servers of the zone have a fresh name. They are asked on a thread of its own, if nobody has yet.
@@ -276,9 +315,22 @@ impl Driver {
 }
 
 /// Why findings stop something, in one line; empty if none does.
-fn reasons(findings: &[Finding]) -> String {
+pub(super) fn reasons(findings: &[Finding]) -> String {
     let stopping = findings.iter().filter(|found| found.verdict.stops());
     stopping.map(|found| format!("{}: {}", found.gate, found.reason)).collect::<Vec<_>>().join("; ")
+}
+
+/// Why a step is not taken, in lines.
+struct Barred {
+    /// Whether moves stand in its way.
+    by_move: bool,
+    why: Vec<String>,
+}
+
+impl Barred {
+    fn by(why: Vec<String>) -> Barred {
+        Barred { by_move: false, why }
+    }
 }
 
 /// Whether all name servers have a fresh name.

@@ -10,7 +10,7 @@ use crate::driver::name_servers::NameServers;
 use crate::driver::{Driver, now};
 use crate::evidence::Verdict;
 use crate::exposure::known::Known as _;
-use crate::gate::rename::{Renaming, judge};
+use crate::gate::rename::{Renaming, Shown, judge};
 use crate::gate::{Finding, id};
 use crate::name::Name;
 use crate::rename::apply::along;
@@ -52,12 +52,17 @@ impl Driver {
         let is_ready = |rename: &&Rename| rename.spare && rename.whole == whole;
         let spare = overlays.of(lever.as_ref()).find(is_ready).filter(|_| order.deed == Deed::Begin);
         let rename = match spare {
-            Some(spare) => Rename { spare: false, words, ..spare.clone() },
+            Some(spare) => {
+                // Its servers were seen to have it: what leads to the lever turns at once.
+                let turned = (spare.stage == Stage::Confirmed).then(now);
+                Rename { spare: false, words, turned, ..spare.clone() }
+            }
             None => self.fresh_rename(content, &lever, &references, order.deed == Deed::Spare, words)?,
         };
         let (fresh, stage) = (rename.fresh.clone(), rename.stage);
         let renamed = |stage| overlays.without(fresh.as_ref()).with(Rename { stage, ..rename.clone() });
-        let findings = self.judge_rename(content, &rename, &references);
+        let shown = order.asks.then(|| self.certificates_at(content, &lever, &rename.fresh, &references));
+        let findings = self.judge_rename(content, &rename, &references, shown.as_deref());
         let (next, end) = match (order.deed, stage) {
             (Deed::Spare, _) => (renamed(Stage::Staged), renamed(Stage::Confirmed)),
             // Its servers were seen to have it: that is what it was kept ready for.
@@ -83,10 +88,16 @@ impl Driver {
         let chosen = choose(&sites, lever.as_ref(), content.overlays.last);
         let (fresh, number) = chosen.map_err(|why| Impossible::NoFresh { lever: lever.clone(), why })?;
         let (lever, stage, whole) = (lever.clone(), Stage::Staged, is_whole(references));
-        Ok(Rename { lever, fresh, number, stage, spare, whole, words })
+        Ok(Rename { lever, fresh, number, stage, spare, whole, words, turned: None })
     }
 
-    fn judge_rename(&self, content: &Content, rename: &Rename, references: &[Reference]) -> Vec<Finding> {
+    fn judge_rename(
+        &self,
+        content: &Content,
+        rename: &Rename,
+        references: &[Reference],
+        shown: Option<&[Shown]>,
+    ) -> Vec<Finding> {
         let leads = |zone: &Content| {
             zone.sites.iter().any(|site| site.zone.is_signed() && leads_to(&site.zone, content, &rename.lever))
         };
@@ -101,6 +112,7 @@ impl Driver {
             whole: rename.whole,
             references,
             signed: &signed,
+            shown,
         };
         let mut findings = judge(&renaming);
         findings.push(self.servers_known(content));
@@ -223,8 +235,7 @@ impl Driver {
         };
         let days = QUIET.as_secs() / 86_400;
         let remedy = format!(
-            "wait until it was left alone for {days} days, with `retention` in `[exposures]` no shorter than that; to \
-             retire it now, override this by the digest shown"
+            "wait until it was left alone for {days} days; to retire it now, override this by the digest shown"
         );
         let zone = content.origin.clone();
         let items = vec![format!("{old}: who still leads there would be told that it does not exist")];
@@ -252,15 +263,8 @@ impl Driver {
         }
         let owners = content.sites.iter().flat_map(|site| along(&site.zone, old.as_ref(), whole));
         let gone: BTreeSet<u64> = owners.map(|owner| self.serving.key.of(owner.name.to_lowercase().as_ref())).collect();
-        self.folding.as_ref()?.look(|known| {
-            let of_zone = |edition| known.edition(edition).is_some_and(|info| info.zone == content.origin);
-            let told = known.points().iter().filter(|(_, point)| of_zone(point.what.edition));
-            // What had no room to be noted by its name may have been one of them.
-            let told = told.filter(|(_, point)| point.what.question.is_none_or(|(by, _)| gone.contains(&by.name)));
-            let last = told.map(|(_, point)| point.last).max();
-            let kept = Timestamp(now().0.saturating_sub(known.retention().as_millis() as i64));
-            Some((last, known.since().max(known.blind_until_of(&content.origin)).max(kept)))
-        })
+        let told = self.folding.as_ref()?.look(|known| known.last_told(&content.origin, &gone, now()));
+        Some((told.last, told.since))
     }
 }
 

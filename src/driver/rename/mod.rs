@@ -1,8 +1,10 @@
 //! Renames: what operators ask of them, and getting each step of one published.
 
 mod asking;
+pub mod certificates;
 mod draft;
 pub mod gains;
+pub mod proposing;
 mod resolve;
 
 use std::collections::BTreeSet;
@@ -47,6 +49,8 @@ pub struct Order {
     pub reason: String,
     /// Findings that were seen and shall not stop it.
     pub overrides: Vec<Override>,
+    /// Whether it counts what is in servers' certificates: they are asked before, see [`Driver::certificates_to_ask`].
+    pub asks: bool,
 }
 
 /// What is to be done.
@@ -75,6 +79,8 @@ pub struct Renamed {
     pub fresh: Name,
     /// What tells this plan from any other.
     pub plan: Digest,
+    /// Whether what led to the lever leads to the fresh name in the end.
+    pub leads_to_fresh: bool,
     /// What leads to the lever, in all zones of ours.
     pub references: Vec<Reference>,
     /// What the gates found.
@@ -228,6 +234,7 @@ impl Driver {
             lever: draft.lever.clone(),
             fresh: draft.fresh.clone(),
             plan,
+            leads_to_fresh: draft.end.own_turns().iter().any(|turn| turn.fresh == draft.fresh),
             reference_ttl: self.reference_ttl(&draft.references),
             references: draft.references.clone(),
             changes: changes(&end.candidate),
@@ -438,15 +445,16 @@ pub(super) fn laid_over(serving: &Serving, origin: &Name, own: Overlays) -> Over
     Overlays { turns, ..own }
 }
 
-/// Whether texts of other zones lead to a name of this one: to a lever that is turned there, or to what they name still.
-pub(super) fn is_led_to_from_elsewhere(serving: &Serving, origin: &Name, name: NameRef<'_>) -> bool {
+/// The first of other zones whose texts lead to a name of this one: to a lever that is turned there, or to what they name still.
+pub(super) fn led_to_from_elsewhere(serving: &Serving, origin: &Name, name: NameRef<'_>) -> Option<Name> {
     let mut others = serving.zones().iter().map(|zone| &zone.content).filter(|content| content.origin != *origin);
-    others.any(|content| {
+    let found = others.find(|content| {
         let mut turns = content.overlays.turns.iter();
         turns.any(|turn| turn.lever.as_ref() == name)
             // By the texts: what a turn leads there is led to its lever.
             || turns_nothing_to(content, name) && content.sites.iter().any(|site| refers(&site.zone, name))
-    })
+    });
+    found.map(|content| content.origin.clone())
 }
 
 /// Whether no turn of a zone leads to a name.

@@ -12,7 +12,13 @@ impl Driver {
     /// The fronts of a zone.
     pub fn fronts(&self, content: &Content) -> Vec<Front> {
         let sites: Vec<_> = content.sites.iter().map(|site| &*site.zone).collect();
-        fronts(&sites, |target| self.is_ours(target))
+        let found = fronts(&sites, |target| self.is_ours(target));
+        // Nobody holds what is kept ready, was led back from, or is led past: users hold what leads there.
+        let is_none = |name: NameRef<'_>| {
+            let mut renames = content.overlays.renames.iter();
+            renames.any(|rename| name.is_at_or_below(rename.fresh.as_ref()) || name == rename.lever.as_ref())
+        };
+        found.into_iter().filter(|front| !is_none(front.name.as_ref())).collect()
     }
 
     /// The lever that a name means: itself, if something leads to it; that which it was renamed from; or the only one that it

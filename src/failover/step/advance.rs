@@ -74,6 +74,11 @@ impl Turn {
                 self.state.pending.remove(&id);
                 self.unsampled(sampled);
             }
+            // What is in its way now may be over when it is found again.
+            Effect::Rename { id: renaming, .. } => {
+                let renaming = *renaming;
+                self.forget_rename(renaming);
+            }
             Effect::Alert(_) => _ = self.state.pending.remove(&id),
             Effect::Publish if failures == TRIES => {
                 let publishing = self.state.moves.iter().filter(|(_, moving)| moving.phase.is_publishing());

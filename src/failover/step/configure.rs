@@ -8,6 +8,7 @@ use crate::failover::moves::{Clock, Move, MoveId, Outcome, Phase, Why};
 use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::policy::Policy;
 use crate::failover::refusal::Refusal;
+use crate::failover::renames::Turned;
 use crate::failover::sample::{Longer, MOST_NAMED};
 use crate::serving::regions::DEFAULT;
 use crate::time::Timestamp;
@@ -88,6 +89,8 @@ impl Turn {
                 let named = longer.iter().take(MOST_NAMED);
                 let short = |longer: &Longer| Longer { resolver: short(&longer.resolver), ..*longer };
                 let watched = moving.watched.edit();
+                // What leads past a renamed lever is waited for in any case.
+                let until = watched.turned.iter().map(Turned::until).fold(until, Timestamp::max);
                 (watched.bound, watched.longer) = (Some(until), named.map(short).collect());
                 Phase::Draining { until: watched.stretched(until), basis: watched.basis(&basis, until) }
             }

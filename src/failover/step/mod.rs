@@ -6,6 +6,7 @@ mod configure;
 mod health;
 mod orders;
 mod publish;
+mod renames;
 mod sampled;
 
 use std::time::Duration;
@@ -59,6 +60,7 @@ fn stop(before: &State, now: Timestamp, broken: &Broken) -> (State, Vec<Issued>)
     let is_news = !turn.all_moves().any(is_broken);
     for id in turn.ids() {
         let since = turn.now;
+        turn.forget_rename(id);
         if let Some(moving) = turn.find_mut(id)
             && !is_broken(moving)
         {
@@ -119,6 +121,10 @@ impl Turn {
             Event::Configured { policy, sites, regions } => self.configured(policy, sites, regions),
             Event::DrainBound { id, until, basis, longer } => self.drain_bound(*id, *until, basis, longer),
             Event::DrainSampled { effect, sample } => self.drain_sampled(*effect, sample),
+            Event::RenamesFound { id, renames } => self.renames_found(*id, renames),
+            Event::RenameBegun { effect, fresh } => self.rename_begun(*effect, fresh),
+            Event::RenameStopped { effect, why } => self.rename_stopped(*effect, why),
+            Event::FrontsTurned { id, levers } => self.fronts_turned(*id, levers),
             Event::ContentChanged { moves } => self.content_changed(moves),
             Event::Restarted => self.restarted(self.before),
             Event::StateDoubted { why } => {
@@ -206,6 +212,7 @@ impl Turn {
     /// Puts a move on hold, whatever held it before.
     fn hold(&mut self, id: MoveId, why: Why) {
         let (now, zone) = (self.now, self.state.zone.clone());
+        self.forget_rename(id);
         let Some(moving) = self.find_mut(id) else { return };
         let (remind_at, deadline) = (now.after(moving.policy.hold_reminder), now.after(moving.policy.hold_deadline));
         let told = alert::held(&zone, id, moving, &why);
@@ -224,8 +231,10 @@ impl Turn {
                 self.state.previous.edit().insert(region.clone(), origin.site.clone());
             }
         }
-        let of_it = [Effect::Judge { id }, Effect::Sample { id }];
-        self.state.pending.retain(|_, pending| !of_it.contains(&pending.effect));
+        let of_it =
+            |effect: &Effect| matches!(effect, Effect::Judge { id: of } | Effect::Sample { id: of } if *of == id);
+        self.state.pending.retain(|_, pending| !of_it(&pending.effect));
+        self.forget_rename(id);
         let base = last.base.clone();
         self.issue(Effect::Ended(Frozen::new(Ended { id, outcome, at: self.now, last })));
         self.rerouted = true;

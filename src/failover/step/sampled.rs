@@ -74,6 +74,8 @@ impl Turn {
 
     /// Nobody waits for old answers any more.
     pub(super) fn drained(&mut self, id: MoveId) {
+        // What was to be got round is gone.
+        self.forget_rename(id);
         match self.state.moves.get(&id).map(|moving| moving.direction) {
             Some(Direction::Forward) => self.enter(id, Phase::Baking { observed: Duration::ZERO, since: None }),
             Some(Direction::Back) => self.end(id, Outcome::Reversed),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::play::{Play, REGIONS, SITES, ann, bob, given, seconds};
+use super::play::{Play, REGIONS, SITES, ann, bob, found, given, name, seconds, turned};
 use crate::failover::effect::{Effect, EffectId};
 use crate::failover::event::{Event, Judgement, Target};
 use crate::failover::health::Health;
@@ -13,6 +13,7 @@ use crate::failover::names::Frozen;
 use crate::failover::plan::{Kind, Plan};
 use crate::failover::policy::Approval;
 use crate::failover::refusal::Refusal;
+use crate::failover::renames::Initiative;
 use crate::failover::sample::{Longer, Sample};
 use crate::failover::state::State;
 use crate::failover::step::step;
@@ -66,6 +67,17 @@ enum Act {
     Edited {
         id: u64,
     },
+    /// Renames gain something, some of them with something against them.
+    Found {
+        id: u64,
+        levers: usize,
+    },
+    /// What led to a lever leads elsewhere, since then.
+    Turned {
+        id: u64,
+        lever: usize,
+        seconds: u64,
+    },
     Doubt {
         accepted: bool,
     },
@@ -88,6 +100,8 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..4usize).prop_map(|without| Act::Configure { without }),
         1 => (0..6u64, 0..9000u64).prop_map(|(id, seconds)| Act::Bound { id, seconds }),
         1 => (0..6u64).prop_map(|id| Act::Edited { id }),
+        2 => (0..6u64, 0..16usize).prop_map(|(id, levers)| Act::Found { id, levers }),
+        1 => (0..6u64, 0..4usize, 0..40u64).prop_map(|(id, lever, seconds)| Act::Turned { id, lever, seconds }),
         1 => any::<bool>().prop_map(|accepted| Act::Doubt { accepted }),
     ]
 }
@@ -103,6 +117,7 @@ fn plan_of(play: &mut Play, act: &Act) -> Option<Plan> {
         .filter(|(at, region)| regions & (1 << at) != 0 && play.state.base.contains_key(**region));
     let chosen: Vec<&str> = chosen.map(|(_, region)| *region).collect();
     play.policy.approval = if *approval { Approval::Planned } else { Approval::Nothing };
+    play.policy.rename = if *stepped { Initiative::Do } else { Initiative::Propose };
     let mut plan = play.plan(kind, SITES[*to], &chosen);
     plan.stepped = *stepped;
     plan.revision += u64::from(*stale);
@@ -127,6 +142,8 @@ fn outcome(id: EffectId, effect: &Effect, which: usize) -> Event {
             Event::DrainSampled { effect: id, sample: Sample::of([given("odd", Sight::New)]) }
         }
         (Effect::Sample { .. }, _) => Event::DrainSampled { effect: id, sample: Sample::default() },
+        (Effect::Rename { .. }, 1 | 2) => Event::RenameStopped { effect: id, why: "a gate".into() },
+        (Effect::Rename { .. }, _) => Event::RenameBegun { effect: id, fresh: name("fresh") },
         (Effect::Alert(_) | Effect::Ended(_), _) => Event::Told { effect: id },
     }
 }
@@ -161,9 +178,14 @@ fn event_of(play: &mut Play, act: &Act) -> Option<Event> {
             outcome(*id, &pending.effect, *what)
         }
         Act::Late { effect, outcome: what } => {
-            let kinds =
-                [Effect::Judge { id: MoveId(1) }, Effect::Publish, Effect::Confirm, Effect::Sample { id: MoveId(1) }];
-            outcome(EffectId(*effect), &kinds[*effect as usize % 4], *what)
+            let kinds = [
+                Effect::Judge { id: MoveId(1) },
+                Effect::Publish,
+                Effect::Confirm,
+                Effect::Sample { id: MoveId(1) },
+                Effect::Rename { id: MoveId(1), lever: name("l0") },
+            ];
+            outcome(EffectId(*effect), &kinds[*effect as usize % 5], *what)
         }
         Act::Due => {
             play.now = play.now.max(play.state.deadline()?);
@@ -184,6 +206,15 @@ fn event_of(play: &mut Play, act: &Act) -> Option<Event> {
             // Some keep answers for longer.
             let longer = Longer { resolver: "odd".into(), until: until.after(seconds(*wait % 100)) };
             Event::DrainBound { id: MoveId(*id), until, basis: reason(), longer: vec![longer] }
+        }
+        Act::Found { id, levers } => {
+            let levers = (0..4usize).filter(|at| levers & (1 << at) != 0);
+            let renames = levers.map(|at| found(&format!("l{at}"), (at == 3).then_some("a gate"))).collect();
+            Event::RenamesFound { id: MoveId(*id), renames }
+        }
+        Act::Turned { id, lever, seconds: ago } => {
+            let at = Timestamp(play.now.0 - 1000 * *ago as i64 + 5000);
+            Event::FrontsTurned { id: MoveId(*id), levers: vec![turned(&format!("l{lever}"), at)] }
         }
         Act::Edited { id } => Event::ContentChanged { moves: [MoveId(*id)].into() },
         Act::Doubt { accepted: false } => Event::StateDoubted { why: reason() },

@@ -4,6 +4,7 @@ mod bounds;
 mod diagram;
 mod faults;
 mod play;
+mod renames;
 mod sampled;
 mod scenarios;
 mod table;

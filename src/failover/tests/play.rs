@@ -13,6 +13,7 @@ use crate::failover::names::{Frozen, RegionName, SiteName};
 use crate::failover::plan::{Kind, Plan};
 use crate::failover::policy::Policy;
 use crate::failover::refusal::Refusal;
+use crate::failover::renames::{Proposed, Turned};
 use crate::failover::sample::{Evidence, Sample};
 use crate::failover::state::State;
 use crate::failover::step::step;
@@ -184,6 +185,10 @@ impl Play {
                 Effect::Publish => self.publish(),
                 Effect::Confirm => self.confirm(),
                 Effect::Sample { .. } => self.sampled(),
+                Effect::Rename { lever, .. } => {
+                    let fresh = lever.as_ref().parent().unwrap().child(b"fresh").unwrap();
+                    self.event(&Event::RenameBegun { effect: id, fresh }).unwrap();
+                }
                 Effect::Alert(_) | Effect::Ended(_) => self.event(&Event::Told { effect: id }).unwrap(),
             }
         }
@@ -282,4 +287,21 @@ fn outcome_of(ended: &Ended) -> Outcome {
 pub fn given(resolver: &str, sight: Sight) -> Evidence {
     let (question, said, ttl) = ("www.wiki.example. A".into(), "192.0.2.1".into(), Ttl::new(20));
     Evidence { resolver: resolver.into(), question, sight, said, ttl, at: Timestamp(0) }
+}
+
+/// A name of the zone.
+pub fn name(label: &str) -> Name {
+    Name::absolute(&format!("{label}.wiki.example")).unwrap()
+}
+
+/// A rename that gains something.
+pub fn found(lever: &str, against: Option<&str>) -> Proposed {
+    let command = format!("understudy rename wiki.example {lever}.wiki.example");
+    let (gain, against) = ("much".into(), against.map(Into::into));
+    Proposed { lever: name(lever), gain, command, against, by_policy: false }
+}
+
+/// A lever that nothing leads to any more, where that had a TTL of 20 seconds.
+pub fn turned(lever: &str, at: Timestamp) -> Turned {
+    Turned { lever: name(lever), fresh: name(&format!("{lever}-r1")), at, ttl: Ttl::new(20).unwrap() }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-use super::play::{Play, ann, bob, given, policy, seconds};
+use super::play::{Play, ann, bob, found, given, name, policy, seconds, turned};
 use crate::failover::effect::Effect;
 use crate::failover::event::{Event, Judgement, Target};
 use crate::failover::health::Health;
@@ -132,6 +132,10 @@ fn kind(event: &Event) -> &'static str {
         Event::Configured { .. } => "configured",
         Event::DrainBound { .. } => "drain bound",
         Event::DrainSampled { .. } => "drain sampled",
+        Event::RenamesFound { .. } => "renames found",
+        Event::RenameBegun { .. } => "rename begun",
+        Event::RenameStopped { .. } => "rename stopped",
+        Event::FrontsTurned { .. } => "fronts turned",
         Event::ContentChanged { .. } => "content changed",
         Event::Restarted => "restarted",
         Event::StateDoubted { .. } => "state doubted",
@@ -140,7 +144,7 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-const KINDS: usize = 23;
+const KINDS: usize = 27;
 
 /// Every event, with what is particular to it, and whether it comes at the next deadline.
 pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
@@ -152,6 +156,7 @@ pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
     let told = effect(&|effect| matches!(effect, Effect::Alert(_)));
     let sample = effect(&|effect| matches!(effect, Effect::Sample { .. }));
     let sampled = |sight| Event::DrainSampled { effect: sample, sample: Sample::of([given("campus", sight)]) };
+    let rename = effect(&|effect| matches!(effect, Effect::Rename { .. }));
     let target = || Target::Id(ID);
     let reason = || "a test".to_owned();
     let begin = |kind, to: &str| {
@@ -216,6 +221,11 @@ pub fn events(play: &Play) -> Vec<(&'static str, Event, bool)> {
         ("new answers", sampled(Sight::New), false),
         ("an old answer", sampled(Sight::Old), false),
         ("silence", sampled(Sight::Unknown), false),
+        ("of one", Event::RenamesFound { id: ID, renames: vec![found("edge", None)] }, false),
+        ("that a gate stops", Event::RenamesFound { id: ID, renames: vec![found("other", Some("a gate"))] }, false),
+        ("", Event::RenameBegun { effect: rename, fresh: name("edge-r1") }, false),
+        ("", Event::RenameStopped { effect: rename, why: reason() }, false),
+        ("", Event::FrontsTurned { id: ID, levers: vec![turned("edge", play.now)] }, false),
         ("", Event::ContentChanged { moves: BTreeSet::from([ID]) }, false),
         ("", Event::Restarted, false),
         ("", Event::StateDoubted { why: reason() }, false),
@@ -293,6 +303,7 @@ fn name_of_effect(effect: &Effect) -> &'static str {
         Effect::Confirm => "confirm",
         Effect::Alert(_) => "alert",
         Effect::Sample { .. } => "sample",
+        Effect::Rename { .. } => "rename",
         Effect::Ended(_) => "tell the end",
     }
 }

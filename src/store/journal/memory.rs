@@ -60,7 +60,8 @@ impl Journal for MemoryJournal {
 
     fn since(&self, stream: &str, after: Sequence, limit: u32) -> Result<Vec<Row>, StoreError> {
         let rows = self.streams.get(stream).map(Vec::as_slice).unwrap_or_default();
-        Ok(rows.iter().filter(|row| row.sequence.0 > after.0).take(limit as usize).cloned().collect())
+        let behind = rows.partition_point(|row| row.sequence <= after);
+        Ok(rows[behind..].iter().take(limit as usize).cloned().collect())
     }
 
     fn latest_of(&self, prefix: &str) -> Result<Vec<(String, Row)>, StoreError> {

@@ -45,22 +45,33 @@ pub enum DiskFault {
 
 /// Whether the process runs. Clones tell of the same one; once it has ended nothing has any effect.
 #[derive(Clone, Debug, Default)]
-pub struct Process(Arc<AtomicBool>);
+pub struct Process {
+    ended: Arc<AtomicBool>,
+    real: Option<fn() -> !>,
+}
 
 impl Process {
+    /// A process that is not simulated: it ends in this way.
+    pub fn real(end: fn() -> !) -> Process {
+        Process { real: Some(end), ..Process::default() }
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Ends it.
     pub fn end(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        if let Some(end) = self.real {
+            end()
+        }
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// Starts it again.
     pub fn start(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.ended.store(false, Ordering::Relaxed);
     }
 }
 
@@ -69,6 +80,8 @@ impl Process {
 enum Later {
     Done(Issued),
     Told(Event),
+    /// That it is published is told once more. Where that could not be written the first time, it is not: it is done anew.
+    Again(Issued, Event),
 }
 
 /// A world in which things go wrong.
@@ -118,10 +131,10 @@ impl<W: World> Faulty<W> {
         while let Some(at) = self.next().filter(|at| *at <= self.world.now()) {
             let place = self.later.iter().position(|(due, _)| *due == at)?;
             match self.later.remove(place).1 {
-                Later::Told(event) => return Some(event.into()),
-                Later::Done(issued) if state.pending.contains_key(&issued.id) => {
+                Later::Done(issued) | Later::Again(issued, _) if state.pending.contains_key(&issued.id) => {
                     return self.world.perform(state, &issued);
                 }
+                Later::Told(event) | Later::Again(_, event) => return Some(event.into()),
                 Later::Done(_) => {}
             }
         }
@@ -165,7 +178,12 @@ impl<W: World> World for Faulty<W> {
             Some(Fault::Doubled(wait)) => {
                 let at = at(wait);
                 let outcome = self.world.perform(state, issued)?;
-                self.later.push((at, Later::Told(outcome.event.clone())));
+                let told = outcome.event.clone();
+                let again = match issued.effect {
+                    Effect::Publish => Later::Again(issued.clone(), told),
+                    _ => Later::Told(told),
+                };
+                self.later.push((at, again));
                 Some(outcome)
             }
             Some(Fault::CrashBefore) => {

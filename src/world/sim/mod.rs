@@ -29,7 +29,7 @@ use super::routing::{from_view, routing_of, view_of};
 use super::turns::Engine;
 use super::{By, Outcome, Prepared, World};
 use crate::door::{Candidate, Override, Proposal, Verified};
-use crate::failover::effect::{Alert, Effect, Ended, Issued};
+use crate::failover::effect::{Effect, Issued};
 use crate::failover::event::{Event, Judgement};
 use crate::failover::moves::MoveId;
 use crate::failover::names::{Frozen, SiteName};
@@ -82,8 +82,6 @@ pub struct Simulated {
     published: Option<(u64, BundleId)>,
     /// What caches may hold from before it was edited.
     held: Held,
-    alerts: Vec<Alert>,
-    ended: Vec<Ended>,
 }
 
 /// What the journal keeps of a publication beside its texts.
@@ -119,10 +117,8 @@ impl Simulated {
         journal: &dyn Journal,
     ) -> Result<Simulated, StoreError> {
         let last = journal.latest(STREAM)?.map(|row| row.sequence);
-        let (alerts, ended) = (Vec::new(), Vec::new());
         let (origin, serving) = (origin.clone(), Arc::clone(empty));
-        let mut world =
-            Simulated { origin, clock, kept, serving, last, published: None, held: Held::default(), alerts, ended };
+        let mut world = Simulated { origin, clock, kept, serving, last, published: None, held: Held::default() };
         let row = journal.published()?.into_iter().find(|row| row.zone == world.origin);
         let Some(row) = row else { return Ok(world) };
         let state = world.decided(journal)?.map(|(state, _)| state);
@@ -173,16 +169,6 @@ impl Simulated {
     /// The contents that there ever were.
     pub fn kept(&self) -> &Kept {
         &self.kept
-    }
-
-    /// The alerts that were told, oldest first.
-    pub fn alerts(&self) -> &[Alert] {
-        &self.alerts
-    }
-
-    /// The moves that have ended, oldest first.
-    pub fn ended(&self) -> &[Ended] {
-        &self.ended
     }
 
     /// Publishes a content, as a reload does. The texts that it was made of are kept as `live`.
@@ -307,14 +293,10 @@ impl World for Simulated {
             Effect::Confirm => Event::Confirmed { effect }.into(),
             // There is nobody who would ask resolvers: moves go by the bound.
             Effect::Sample { .. } => Event::DrainSampled { effect, sample: Sample::default() }.into(),
-            Effect::Alert(alert) => {
-                self.alerts.push((**alert).clone());
-                Event::Told { effect }.into()
-            }
-            Effect::Ended(ended) => {
-                self.ended.push((**ended).clone());
-                Event::Told { effect }.into()
-            }
+            // Nobody finds renames here that gain something.
+            Effect::Rename { .. } => Event::RenameStopped { effect, why: "nothing is renamed here".into() }.into(),
+            // The journal has them: there is nobody else to tell.
+            Effect::Alert(_) | Effect::Ended(_) => Event::Told { effect }.into(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lay::{Lay, Target, is_address, target_of};
-use super::{Findings, Limits, first, last};
+use super::{Findings, Limit, Limits, first, last};
 use crate::rr::RrType;
 use crate::zone::rdata::names;
 use crate::zone::rrsets::Rrset;
@@ -79,18 +79,29 @@ fn soa_fields<'a>(lay: &Lay<'a>, set: Rrset<'a>, limits: &Limits, findings: &mut
             format!("give the SOA record the TTL {}", soa.minimum),
         );
     }
-    if soa.negative_ttl() > limits.max_negative_ttl {
-        findings.warning(
-            "negative-ttl-too-long",
-            record,
-            format!(
-                "negative answers are held {} seconds: a name that is looked up before it is added stays unknown so \
-                 long (more than {})",
-                soa.negative_ttl(),
-                limits.max_negative_ttl
+    if soa.negative_ttl() > limits.max_negative_ttl.most() {
+        let told = soa.negative_ttl();
+        let (message, advice) = match limits.max_negative_ttl {
+            Limit::Usual(most) => (
+                format!(
+                    "negative answers are held {told} seconds, more than {most}: a name that is looked up before it is added \
+                     stays unknown so long"
+                ),
+                "lower the SOA's MINIMUM, its last number, to between 300 and 10800 (RFC 2308 §5); or a cap for the zone: \
+                 `negative_ttl = \"5m\"` in its `[[zone]]`"
+                    .to_owned(),
             ),
-            "lower the SOA's MINIMUM, its last number, to between 300 and 10800",
-        );
+            Limit::Cap(most) => (
+                format!(
+                    "the SOA has negative answers held {told} seconds, more than `zone.negative_ttl`, {most}: they are given \
+                     from here with {most}, and with {told} by other servers that have this file"
+                ),
+                format!(
+                    "lower the SOA's MINIMUM, its last number, to {most}; or raise `negative_ttl` in the zone's `[[zone]]`"
+                ),
+            ),
+        };
+        findings.warning("negative-ttl-too-long", record, message, advice);
     }
     let numbers = record.rdata.len().checked_sub(20).map(|at| record.rdata[at..].as_chunks::<4>().0);
     if let Some(&[_, refresh, retry, expire, _]) = numbers.map(|chunks| chunks as &[[u8; 4]]) {

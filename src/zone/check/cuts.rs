@@ -2,7 +2,7 @@
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::lay::{Cover, Lay, Target, has_address, is_address, target_of};
+use super::lay::{Cover, Covers, Lay, Target, has_address, is_address, target_of};
 use super::{Findings, first};
 use crate::name::NameRef;
 use crate::rr::RrType;
@@ -15,6 +15,7 @@ pub(super) fn check<'a>(lay: &Lay<'a>, findings: &mut Findings<'a>) {
         glue.extend(cut.records().filter_map(target_of));
         reachable(lay, cut, findings);
     }
+    let mut covers = Covers::of(lay);
     for owner in lay.zone.owners().filter(|owner| lay.holds(owner.name)) {
         if let (Some(ds), None) = (owner.rrset(RrType::DS), owner.rrset(RrType::NS))
             && owner.name != lay.origin
@@ -38,7 +39,7 @@ pub(super) fn check<'a>(lay: &Lay<'a>, findings: &mut Findings<'a>) {
                 "keep one of them; in the delegated zone the DNAME may stand at its origin",
             );
         }
-        match lay.cover(owner.name) {
+        match covers.next(owner) {
             Some(Cover::Dname(at)) => below_dname(owner, at, findings),
             Some(Cover::Delegation(at)) => below_delegation(owner, at, &glue, findings),
             None => {}

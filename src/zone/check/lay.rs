@@ -130,6 +130,37 @@ impl<'a> Lay<'a> {
     }
 }
 
+/// What covers owner after owner, as [`Lay::cover`] says it, for who goes through all of them: in canonical order what is
+/// covered comes right behind what covers it, and nothing has to be looked up.
+pub(super) struct Covers<'a> {
+    origin: NameRef<'a>,
+    /// The topmost delegation or DNAME at or above the last owner.
+    top: Option<Cover<'a>>,
+}
+
+impl<'a> Covers<'a> {
+    pub fn of(lay: &Lay<'a>) -> Covers<'a> {
+        Covers { origin: lay.origin, top: None }
+    }
+
+    /// What covers the next owner.
+    pub fn next(&mut self, owner: Owner<'a>) -> Option<Cover<'a>> {
+        if let Some(Cover::Delegation(at) | Cover::Dname(at)) = self.top
+            && owner.name.is_below(at)
+        {
+            return self.top;
+        }
+        let has = |rtype| owner.rrsets().any(|set| set.rtype == rtype);
+        if has(RrType::NS) && owner.name.is_below(self.origin) {
+            self.top = Some(Cover::Delegation(owner.name));
+            return self.top;
+        }
+        // A DNAME covers what is below it, and not its own name.
+        self.top = has(RrType::DNAME).then_some(Cover::Dname(owner.name));
+        None
+    }
+}
+
 /// Whether there is an A or AAAA record.
 pub(super) fn has_address(owner: Owner<'_>) -> bool {
     owner.rrsets().any(|set| is_address(set.rtype))
@@ -162,4 +193,30 @@ pub(super) fn address_in(name: NameRef<'_>, origin: NameRef<'_>) -> Option<Strin
     let absolute = name.to_string();
     let absolute = absolute.trim_end_matches('.');
     [relative.as_str(), absolute].into_iter().find(|text| looks(text)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Name;
+    use crate::zone::reader::{NoSources, Source, read};
+
+    #[test]
+    fn what_covers_owner_after_owner_is_what_covers_each_of_them() {
+        let cuts = "@ NS ns\na A 192.0.2.1\nc NS ns.c\nns.c A 192.0.2.2\nd.c NS ns\ne.c DNAME x.\nd DNAME y.\na.d NS ns\n\
+                    b.a.d A 192.0.2.3\ndd A 192.0.2.4\ne NS ns\ne DNAME z.\nf.e A 192.0.2.5\nf A 192.0.2.6\n";
+        for (top, covered) in [("", 8), ("@ DNAME w.\n", 13)] {
+            let origin = Name::absolute("x.example").unwrap();
+            let text = format!("$TTL 60\n@ SOA ns h 1 1h 10m 2w 20\nns A 192.0.2.1\n{top}{cuts}");
+            let source = Source { path: "x".into(), octets: text.into_bytes().into() };
+            let text = read(&origin, source, &mut NoSources).into_text().unwrap();
+            let zone = Zone::new(Some(&text), None).unwrap();
+            let lay = Lay::of(&zone);
+            let mut covers = Covers::of(&lay);
+            let found: Vec<_> = zone.owners().map(|owner| (owner.name, covers.next(owner))).collect();
+            let expected: Vec<_> = zone.owners().map(|owner| (owner.name, lay.cover(owner.name))).collect();
+            assert_eq!(found, expected);
+            assert_eq!(found.iter().filter(|(_, cover)| cover.is_some()).count(), covered, "{found:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What may stand together at one owner, and how long it may be held.
 
 use super::lay::{Lay, is_address};
-use super::{Findings, Limits, first, last, lines};
+use super::{Findings, Limit, Limits, first, last, lines};
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::zone::rrsets::{Owner, Rrset};
@@ -129,7 +129,7 @@ fn unequal_ttls<'a>(set: Rrset<'a>, findings: &mut Findings<'a>) {
 }
 
 fn long_ttls<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
-    let long = || lay.zone.rrsets().filter(|set| set.ttl > limits.max_ttl && lay.holds(set.owner));
+    let long = || lay.zone.rrsets().filter(|set| set.ttl > limits.max_ttl.most() && lay.holds(set.owner));
     let count = long().count();
     if count == 0 {
         return;
@@ -141,15 +141,26 @@ fn long_ttls<'a>(lay: &Lay<'a>, limits: &Limits, findings: &mut Findings<'a>) {
         return;
     };
     if let Some(record) = first(set) {
-        findings.warning(
-            "ttl-too-long",
-            record,
-            format!(
-                "the TTL {} is above {} seconds ({count} such in the zone): a change reaches users as late as that",
-                set.ttl, limits.max_ttl
+        let (message, advice) = match limits.max_ttl {
+            Limit::Usual(most) => (
+                format!(
+                    "the TTL {} is above {most} seconds ({count} such in the zone): a change reaches users as late as that",
+                    set.ttl
+                ),
+                format!(
+                    "write a TTL, or a `$TTL`, of {most} at most; or a cap for the zone: `max_ttl = \"1d\"` in its `[[zone]]`"
+                ),
             ),
-            format!("write a TTL, or a `$TTL`, of {} at most", limits.max_ttl),
-        );
+            Limit::Cap(most) => (
+                format!(
+                    "the TTL {} is above `zone.max_ttl`, {most} seconds ({count} such in the zone): it is answered from here \
+                     with {most}, and with {} by other servers that have this file",
+                    set.ttl, set.ttl
+                ),
+                format!("write a TTL, or a `$TTL`, of {most} at most; or raise `max_ttl` in the zone's `[[zone]]`"),
+            ),
+        };
+        findings.warning("ttl-too-long", record, message, advice);
     }
 }
 
