@@ -95,6 +95,15 @@ impl<'a> NameRef<'a> {
         Labels(self.0)
     }
 
+    /// As operators write zones: without the final dot.
+    pub fn dotless(self) -> String {
+        let mut text = self.to_string();
+        if text.len() > 1 {
+            text.pop();
+        }
+        text
+    }
+
     /// How many labels, without the root's.
     pub fn label_count(self) -> usize {
         self.labels().count()

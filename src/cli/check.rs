@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::command::Subject;
-use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig, dotless};
+use crate::config::{Config, Origin, Problem, Source, SourceError, ZoneConfig};
 use crate::control::api::Failure;
 use crate::control::api::rename::{FrontStatus, LeverCount};
 use crate::count::counted;
@@ -112,7 +112,7 @@ pub(super) fn run(subject: &Subject, levers: bool) -> Result<CheckReport, Failur
 /// Says once of all zones that could be moved, and that nobody drills, that there are drills.
 fn undrilled(config: &Config) -> Option<String> {
     let zones = config.zones.iter().filter(|zone| zone.sites.len() > 1 && zone.drill.is_none());
-    let zones: Vec<String> = zones.map(|zone| dotless(zone.name.as_ref())).collect();
+    let zones: Vec<String> = zones.map(|zone| zone.name.as_ref().dotless()).collect();
     let (first, more) = zones.split_first()?;
     let and = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     Some(format!(

@@ -9,7 +9,7 @@ use super::daemon::{at_once, runtime};
 use super::live::{Live, Lost, Page, line};
 use super::render::{drill as render, run};
 use super::{Exit, show, show_failure};
-use crate::config::{Source, dotless};
+use crate::config::Source;
 use crate::control::api::drill::{
     DrillAbort, DrillReport, DrillRequest, DrillRunReport, DrillRunRequest, DrillsReport, DrillsRequest,
 };
@@ -97,7 +97,7 @@ impl Follower {
         loop {
             let report = self.ask().await?;
             if attached && !self.told && report.drill.end.is_some() {
-                let what = format!("no drill of {} is under way", dotless(report.zone.as_ref()));
+                let what = format!("no drill of {} is under way", report.zone.as_ref().dotless());
                 return Err(Failure::new(what, "", "`understudy drill --list` shows those there were").into());
             }
             self.told = true;
@@ -113,7 +113,7 @@ impl Follower {
             tokio::select! {
                 _ = stop.recv() => {
                     drop(self.page);
-                    let zone = dotless(report.zone.as_ref());
+                    let zone = report.zone.as_ref().dotless();
                     let next = format!(
                         "`understudy drill {zone} --attach` shows it, `understudy drill {zone} --abort` ends it"
                     );

@@ -29,8 +29,7 @@ pub(super) fn run(source: &Source, key: &RunKey, until: Until, json: bool) -> Ex
         runtime()?.block_on(follower.show_all())
     };
     follow().unwrap_or_else(|lost| {
-        let next =
-            format!("`understudy serve`; then `understudy follow {}`", crate::config::dotless(key.zone.as_ref()));
+        let next = format!("`understudy serve`; then `understudy follow {}`", key.zone.as_ref().dotless());
         lost.shown(json, "what the run has published stays; the run goes on when the daemon runs", &next)
     })
 }
@@ -46,8 +45,8 @@ pub(super) fn of_zone(source: &Source, followed: &Followed, json: bool) -> Exit 
 fn under_way(source: &Source, followed: &Followed) -> Result<RunKey, Failure> {
     let status = at_once(source, &Request::Status, super::daemon::status)?;
     let wanted = followed.zone.trim_end_matches('.');
-    let zone = status.zones.iter().find(|zone| crate::config::dotless(zone.name.as_ref()).eq_ignore_ascii_case(wanted));
-    let known = || status.zones.iter().map(|zone| crate::config::dotless(zone.name.as_ref()));
+    let zone = status.zones.iter().find(|zone| zone.name.as_ref().dotless().eq_ignore_ascii_case(wanted));
+    let known = || status.zones.iter().map(|zone| zone.name.as_ref().dotless());
     let Some(zone) = zone else {
         return Err(crate::config::nearest::UnknownName::new("zone", &followed.zone, known()).into());
     };
@@ -92,7 +91,7 @@ impl Follower {
         // From here on, and not only once it is waited for, an interrupt is told what it leaves behind.
         let mut stop = signal(SignalKind::interrupt()).map_err(|error| {
             let what = format!("the system gives no resources to follow the run with: {error}");
-            let next = format!("understudy follow {}", crate::config::dotless(self.key.zone.as_ref()));
+            let next = format!("understudy follow {}", self.key.zone.as_ref().dotless());
             Failure::new(what, "the run goes on", next)
         })?;
         loop {
@@ -108,7 +107,7 @@ impl Follower {
             tokio::select! {
                 _ = stop.recv() => {
                     drop(self.page);
-                    let zone = crate::config::dotless(self.key.zone.as_ref());
+                    let zone = self.key.zone.as_ref().dotless();
                     let next = format!("`understudy follow {zone}` shows it, `understudy abort {zone}` ends it");
                     let _ = writeln!(std::io::stderr(), "understudy: the run goes on; {next}");
                     return Ok(Exit::Interrupted);

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::command::{AskedOf, Question};
 use super::render::dig::Decoded;
 use crate::config::nearest::UnknownName;
-use crate::config::{Config, DEFAULT_REGION, Keys, Source, ZoneConfig, dotless};
+use crate::config::{Config, DEFAULT_REGION, Keys, Source, ZoneConfig};
 use crate::control::api::Failure;
 use crate::driver::reload::ReloadOutcome;
 use crate::driver::setup::Setup;
@@ -48,7 +48,7 @@ pub(super) fn run(source: &Source, question: &Question) -> Result<QueryReport, F
     let zone = zone_of(&config, question)?;
     let site = site_of(&config, zone, &question.asked_of)?;
     let driver = loaded(setup_for(&config, zone, question), &zone.name)?;
-    Ok(QueryReport::new(dotless(zone.name.as_ref()), site, answer(driver.serving(), question)?))
+    Ok(QueryReport::new(zone.name.as_ref().dotless(), site, answer(driver.serving(), question)?))
 }
 
 /// The zone that holds the name: the deepest one.
@@ -56,8 +56,8 @@ fn zone_of<'a>(config: &'a Config, question: &Question) -> Result<&'a ZoneConfig
     let name = question.name.as_ref();
     let holding = config.zones.iter().filter(|zone| name.is_at_or_below(zone.name.as_ref()));
     holding.max_by_key(|zone| zone.name.as_ref().label_count()).ok_or_else(|| {
-        let known = config.zones.iter().map(|zone| dotless(zone.name.as_ref()));
-        let unknown = UnknownName::new("zone", &dotless(name), known);
+        let known = config.zones.iter().map(|zone| zone.name.as_ref().dotless());
+        let unknown = UnknownName::new("zone", &name.dotless(), known);
         Failure::new(
             format!("`{name}` is in none of the configured zones"),
             "a server with this configuration refuses the query",
@@ -116,7 +116,7 @@ fn loaded(setup: Setup, wanted: &Name) -> Result<Driver, Failure> {
         _ => Vec::new(),
     };
     Err(Failure::new(
-        format!("the zone `{}` can't be served\n{}", dotless(wanted.as_ref()), findings.join("\n")),
+        format!("the zone `{}` can't be served\n{}", wanted.as_ref().dotless(), findings.join("\n")),
         "a server that starts with these files does not answer for it",
         "correct the files; `understudy check` shows all that is wrong",
     ))

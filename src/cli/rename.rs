@@ -7,7 +7,7 @@ use super::daemon::{at_once, runtime};
 use super::live::{Live, Lost, line};
 use super::render::Report as _;
 use super::{Exit, ended, print, render, show};
-use crate::config::{Source, dotless};
+use crate::config::Source;
 use crate::control::api::rename::{
     RenameOutcome, RenameReport, RenameRequest, RenameStatus, RenamesReport, RenamesRequest,
 };
@@ -33,7 +33,7 @@ pub(super) fn run(source: &Source, request: RenameRequest, json: bool) -> Exit {
     let follow =
         || -> Result<Exit, Lost> { runtime()?.block_on(follow_to_the_end(Live::of(source, true)?, &report, json)) };
     follow().unwrap_or_else(|lost| {
-        let next = format!("`understudy serve`; then `understudy rename {}`", dotless(report.zone.as_ref()));
+        let next = format!("`understudy serve`; then `understudy rename {}`", report.zone.as_ref().dotless());
         lost.shown(json, "what is published stays; the rename goes on when the daemon runs", &next)
     })
 }
@@ -43,7 +43,7 @@ pub(super) fn list(source: &Source, request: RenamesRequest, json: bool) -> Exit
     let (print_only, report) = (request.print, renames(source, request));
     match report {
         Ok(RenamesReport { lines: Some(lines), zone, .. }) if print_only && !json && lines.is_empty() => {
-            let zone = dotless(zone.as_ref());
+            let zone = zone.as_ref().dotless();
             let _ = writeln!(std::io::stderr(), "understudy: nothing of {zone} is renamed: there is nothing to print");
             Exit::Done
         }
@@ -66,7 +66,7 @@ fn known(response: Response) -> Option<RenamesReport> {
 }
 
 async fn follow_to_the_end(mut live: Live, begun: &RenameReport, json: bool) -> Result<Exit, Lost> {
-    let zone = dotless(begun.zone.as_ref());
+    let zone = begun.zone.as_ref().dotless();
     let mut shown: Option<RenameStatus> = None;
     loop {
         let request = RenamesRequest { zone: zone.clone(), fronts: false, print: false };

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::exposure::Limits;
-use crate::name::{Name, NameRef};
+use crate::name::Name;
 use crate::net::{Network, Region};
 use crate::serve::dnstap;
 use crate::serve::rrl::RateLimit;
@@ -250,7 +250,7 @@ impl Config {
         self.zones
             .iter()
             .find(|zone| Some(&zone.name) == wanted.as_ref())
-            .ok_or_else(|| UnknownName::new("zone", name, self.zones.iter().map(|zone| dotless(zone.name.as_ref()))))
+            .ok_or_else(|| UnknownName::new("zone", name, self.zones.iter().map(|zone| zone.name.as_ref().dotless())))
     }
 
     /// The region that an operator calls `name`; `default` is one.
@@ -291,13 +291,4 @@ impl ZoneConfig {
     pub fn preference(&self, region: &str) -> &[String] {
         self.routing.get(region).or_else(|| self.routing.get(DEFAULT_REGION)).map_or(&[], Vec::as_slice)
     }
-}
-
-/// A name as operators write zones: without the final dot.
-pub fn dotless(name: NameRef<'_>) -> String {
-    let mut text = name.to_string();
-    if text.len() > 1 {
-        text.pop();
-    }
-    text
 }

@@ -133,7 +133,7 @@ fn read_zone(table: &Table<'_>, zones: &[ZoneConfig]) -> Option<Name> {
     };
     let is_within = |zone: &&ZoneConfig| zone.name.as_ref().is_at_or_below(name.as_ref());
     if let Some(served) = zones.iter().find(is_within) {
-        let served = super::dotless(served.name.as_ref());
+        let served = served.name.as_ref().dotless();
         let what = format!("`{value}` holds `{served}`, a zone that is served");
         let meaning = "canaries fail and are silent on purpose: its names would not be found below the canary zone";
         let remedy = format!("a name of its own, such as `_canary.{served}`, delegated to the addresses of `listen`");

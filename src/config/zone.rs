@@ -10,7 +10,7 @@ use super::moves::read_policy;
 use super::nearest::UnknownName;
 use super::read::read_label;
 use super::table::{At, Table};
-use super::{BlastRadius, DEFAULT_REGION, ONLY_SITE, SiteConfig, ZoneConfig, dotless};
+use super::{BlastRadius, DEFAULT_REGION, ONLY_SITE, SiteConfig, ZoneConfig};
 use crate::name::{Name, NameRef};
 use crate::net::Region;
 
@@ -31,7 +31,7 @@ pub(super) fn read_zones(top: &Table<'_>, regions: &[Region]) -> Vec<ZoneConfig>
         if let Some(At { value, span }) = &name
             && let Some(first) = lines.insert(value.clone(), table.page.place(span.start).0)
         {
-            let what = format!("the zone `{}` stands in line {first} already", dotless(value.as_ref()));
+            let what = format!("the zone `{}` stands in line {first} already", value.as_ref().dotless());
             table.wrong(span, "name", what, "one of the two would never be answered", "remove one of the two");
         }
         zones.push(read_zone(table, name.map(|found| found.value), regions));
@@ -143,7 +143,7 @@ fn read_may_vanish(table: &Table<'_>, zone: Option<&Name>) -> Vec<Name> {
             table.wrong(
                 &entry.span,
                 KEY,
-                format!("`{}` is not in the zone `{}`", entry.value, dotless(origin)),
+                format!("`{}` is not in the zone `{}`", entry.value, origin.dotless()),
                 "it would excuse nothing",
                 "a name in the zone; without a final dot it is relative to the zone",
             );

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use super::{Daemon, failed, moves, translate};
-use crate::config::dotless;
 use crate::config::nearest::UnknownName;
 use crate::control::api::Failure;
 use crate::control::api::drill::{
@@ -38,7 +37,7 @@ impl Daemon {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
         let by = By { actor, reason: moves::given(request.reason.as_deref()) };
         let Some(drill) = self.driver.abort_drill(&origin, &by) else {
-            let what = format!("no drill of {} is under way", dotless(origin.as_ref()));
+            let what = format!("no drill of {} is under way", origin.as_ref().dotless());
             return Err(Failure::new(what, "nothing was changed", "understudy drill --list"));
         };
         Ok(SteerReport { done: vec![format!("drill {drill} of {} is ended", request.zone)], run: None })
@@ -47,7 +46,7 @@ impl Daemon {
     /// How a drill stands, and what happened in it.
     pub(super) fn drill_run(&self, request: &DrillRunRequest) -> Result<DrillRunReport, Failure> {
         let origin = translate::zone_name(&request.zone, self.driver.setup())?;
-        let zone = dotless(origin.as_ref());
+        let zone = origin.as_ref().dotless();
         // How it stands is looked at first: what is told in the journal by then is all that there is of one that is over.
         let standing = self.driver.drills().under_way().filter(|standing| standing.zone == origin);
         let known = self.driver.drills().of(&origin);
@@ -104,11 +103,11 @@ fn cannot(error: CannotDrill) -> Failure {
     let next = match error {
         CannotDrill::OneSite { .. } => "a second `[[zone.site]]` in its configuration".to_owned(),
         CannotDrill::UnderWay { zone, .. } => {
-            let zone = dotless(zone.as_ref());
+            let zone = zone.as_ref().dotless();
             format!("understudy drill {zone} --attach, which shows it, or --abort, which ends it")
         }
         CannotDrill::Moving { zone, .. } => {
-            let zone = dotless(zone.as_ref());
+            let zone = zone.as_ref().dotless();
             format!("understudy follow {zone}, and drill it once that is over")
         }
         CannotDrill::Doubted { .. } => {

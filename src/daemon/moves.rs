@@ -172,7 +172,7 @@ struct Asked {
 impl Asked {
     fn of(driver: &Driver, origin: &Name, region: Option<&str>) -> Asked {
         Asked {
-            zone: crate::config::dotless(origin.as_ref()),
+            zone: origin.as_ref().dotless(),
             only: region.map(|region| format!(" --region {region}")).unwrap_or_default(),
             under_way: under_way(driver, origin),
         }
@@ -309,7 +309,7 @@ impl Daemon {
         let by = By { actor, reason: given(request.reason.as_deref()) };
         let mut done = Vec::new();
         for origin in origins {
-            let zone = crate::config::dotless(origin.as_ref());
+            let zone = origin.as_ref().dotless();
             let refusal = self.driver.force_site(&origin, &request.site, health, &by).map_err(failed)?;
             done.push(match refusal {
                 None => format!("{zone}: {} {word}", request.site),
@@ -330,7 +330,7 @@ impl Daemon {
 
     /// That nobody is moved away from a site by its being held for down, and what moves whoever is answered from it.
     fn stays_there(&self, origin: &Name, site: &str) -> Option<String> {
-        let zone = crate::config::dotless(origin.as_ref());
+        let zone = origin.as_ref().dotless();
         let routes = self.routes_of(origin);
         let there = routes.iter().filter(|route| route.site == site);
         let regions: Vec<&str> = there.map(|route| route.region.as_str()).collect();
@@ -357,7 +357,7 @@ impl Daemon {
         if accepted.is_empty() {
             return Err(Failure::new("the state is not in doubt", "nothing was changed", ""));
         }
-        let line = |origin: &Name| format!("{}: moves may begin", crate::config::dotless(origin.as_ref()));
+        let line = |origin: &Name| format!("{}: moves may begin", origin.as_ref().dotless());
         Ok(SteerReport { done: accepted.iter().map(line).collect(), run: None })
     }
 
@@ -415,7 +415,7 @@ impl Daemon {
                 ended = Some(Ending { outcome: "withdrawn".into(), text });
             } else if ended.is_none() {
                 let what = format!("there was never a run {} of {origin}", request.run);
-                let next = format!("understudy history {}", crate::config::dotless(origin.as_ref()));
+                let next = format!("understudy history {}", origin.as_ref().dotless());
                 return Err(Failure::new(what, "", next));
             }
         }

@@ -5,7 +5,6 @@ use std::sync::mpsc::{SendError, Sender};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{Daemon, failed, moves, translate};
-use crate::config::dotless;
 use crate::control::Call;
 use crate::control::api::rename::{
     GainReport, GainRow, LeverCount, Proposal, Reference, RenameAction, RenameOutcome, RenameReport, RenameRequest,
@@ -168,7 +167,7 @@ impl Daemon {
                 Stage::Referenced if !is_latest => SUPERSEDED.to_owned(),
                 stage => stage.to_string(),
             };
-            let (zone, fresh) = (dotless(origin.as_ref()), dotless(rename.fresh.as_ref()));
+            let (zone, fresh) = (origin.as_ref().dotless(), rename.fresh.as_ref().dotless());
             let try_next = (!waits_for.is_empty()).then(|| {
                 format!(
                     "put that right, or, where a server is gone for good, take it out of `name_servers` and type `understudy \
@@ -223,7 +222,7 @@ fn impossible(why: &Impossible, origin: &Name) -> Failure {
     if let Impossible::Idle(word) = why {
         return translate::idle(word);
     }
-    let zone = dotless(origin.as_ref());
+    let zone = origin.as_ref().dotless();
     let next = match why {
         Impossible::NoLever { .. } => format!("`understudy rename {zone}` lists all fronts and their levers"),
         Impossible::Several { .. } => format!("understudy rename {zone} with one of them"),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::drains::question;
 use super::{Daemon, translate};
-use crate::config::dotless;
 use crate::config::nearest::UnknownName;
 use crate::control::api::told::{
     ExplainReport, ExplainRequest, Split, ToldBefore, TopNetwork, TopQuestion, TopReport, TopRequest, TopZone,
@@ -47,11 +46,11 @@ impl Daemon {
             ));
         }
         let found = serving.explain(as_client, name.as_ref(), *rtype).ok_or_else(|| {
-            let zones = self.driver.setup().zones.iter().map(|zone| dotless(zone.origin.as_ref()));
+            let zones = self.driver.setup().zones.iter().map(|zone| zone.origin.as_ref().dotless());
             Failure::new(
                 format!("`{name}` is in none of the zones that are served"),
                 "everybody who asks for it is refused",
-                UnknownName::new("zone", &dotless(name.as_ref()), zones).advice(),
+                UnknownName::new("zone", &name.as_ref().dotless(), zones).advice(),
             )
         })?;
         let (answer, decided) = answered(serving, client.address(), request);

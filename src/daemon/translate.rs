@@ -1,7 +1,6 @@
 //! Between what the driver says and what operators are told.
 
 use super::Daemon;
-use crate::config::dotless;
 use crate::config::nearest::UnknownName;
 use crate::control::api::{
     ContentStatus, Failure, Finding, ReloadOutcome, ReloadReport, Route, SiteStatus, StatusReport, ZoneReload,
@@ -101,7 +100,7 @@ impl Daemon {
 
 /// The zone that an operator names.
 pub(super) fn zone_name(given: &str, setup: &Setup) -> Result<Name, Failure> {
-    let known = || setup.zones.iter().map(|zone| dotless(zone.origin.as_ref()));
+    let known = || setup.zones.iter().map(|zone| zone.origin.as_ref().dotless());
     let unknown = || Failure::from(UnknownName::new("zone", given, known()));
     let name = Name::absolute(given).map_err(|_| unknown())?;
     if setup.zone(&name).is_none() {

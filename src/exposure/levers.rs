@@ -99,13 +99,9 @@ mod tests {
 
     use super::*;
     use crate::exposure::networks::Networks;
-    use crate::exposure::note::{Note, NotedNetwork};
+    use crate::exposure::tests::{network, note};
     use crate::exposure::{EditionInfo, Exposures, Limits};
-    use crate::net::ClientNet;
-    use crate::rr::RrType;
-    use crate::serving::regions::RegionId;
-    use crate::serving::told::{Decided, Edition, Rule};
-    use crate::time::Ttl;
+    use crate::serving::told::Edition;
 
     const DAY: i64 = 86_400_000;
 
@@ -119,17 +115,7 @@ mod tests {
         let (site, since) = ("one".into(), Timestamp(0));
         let info = EditionInfo { zone: zone.clone(), site, since, snapshot: Weak::new() };
         exposures.editions.insert(Edition(1), info);
-        let note = |name| Note {
-            network: NotedNetwork::of(ClientNet::from_source([192, 0, 2, 1].into())),
-            region: RegionId(0),
-            proven: false,
-            edition: Edition(1),
-            decided: Decided { rule: Rule::Exact, name },
-            rtype: RrType::A,
-            ttl: Ttl::new(300).unwrap(),
-            at: Timestamp(1000),
-        };
-        exposures.fold(&[note(9), note(8)]);
+        exposures.fold(&[9, 8].map(|name| note(network([192, 0, 2, 1].into()), name, 1000)));
         let of = |exposures: &Exposures, name, days: i64| {
             let told = exposures.last_told(&zone, &BTreeSet::from([name]), Timestamp(days * DAY));
             (told.since, told.last)

@@ -16,7 +16,7 @@ use crate::serving::regions::RegionId;
 use crate::serving::told::{Decided, Edition, Rule};
 use crate::time::{Timestamp, Ttl};
 
-fn network(address: IpAddr) -> NotedNetwork {
+pub(super) fn network(address: IpAddr) -> NotedNetwork {
     NotedNetwork::of(ClientNet::from_source(address))
 }
 
@@ -24,7 +24,8 @@ fn v4(number: u32) -> NotedNetwork {
     network(Ipv4Addr::from_bits(number << 8).into())
 }
 
-fn note(network: NotedNetwork, name: u64, at: i64) -> Note {
+/// That a network was told the address of a name at a time, by the first edition.
+pub(super) fn note(network: NotedNetwork, name: u64, at: i64) -> Note {
     Note {
         network,
         region: RegionId(0),

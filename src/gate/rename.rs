@@ -246,6 +246,26 @@ mod tests {
     use crate::gate::tests::zone;
     use crate::rename::fresh::choose;
     use crate::rename::refer::references;
+    use crate::serving::content::Content;
+
+    /// The rename of a lever to a fresh name, at the sites of a content.
+    fn of_lever<'a>(
+        content: &'a Content,
+        [lever, fresh]: [&'a Name; 2],
+        references: &'a [Reference],
+        shown: Option<&'a [Shown]>,
+    ) -> Renaming<'a> {
+        Renaming {
+            origin: content.origin.as_ref(),
+            sites: &content.sites,
+            lever: lever.as_ref(),
+            fresh: fresh.as_ref(),
+            whole: false,
+            references,
+            signed: &[],
+            shown,
+        }
+    }
 
     /// The verdicts that are no pass, each with how its items begin.
     fn stopped(text: &str, lever: &str) -> Vec<(&'static str, Verdict, Vec<String>)> {
@@ -255,16 +275,7 @@ mod tests {
         let lever = name(lever);
         let (fresh, _) = choose(&[&content.sites[0].zone], lever.as_ref(), 0).unwrap();
         let found = references(&content.sites[0].zone, |target| target == lever.as_ref());
-        let renaming = Renaming {
-            origin: content.origin.as_ref(),
-            sites: &content.sites,
-            lever: lever.as_ref(),
-            fresh: fresh.as_ref(),
-            whole: false,
-            references: &found,
-            signed: &[],
-            shown: None,
-        };
+        let renaming = of_lever(content, [&lever, &fresh], &found, None);
         let found = judge(&renaming).into_iter().filter(|found| found.verdict != Verdict::Pass);
         let first = |item: &String| item.split(' ').take(2).collect::<Vec<_>>().join(" ");
         found.map(|found| (found.gate, found.verdict, found.items.iter().map(first).collect())).collect()
@@ -358,16 +369,7 @@ mod tests {
             let shown = shows.iter().enumerate();
             let shown: Vec<Shown> =
                 shown.map(|(at, shows)| Shown { address: address(at), by: RrType::MX, shows: shows.clone() }).collect();
-            let renaming = Renaming {
-                origin: content.origin.as_ref(),
-                sites: &content.sites,
-                lever: lever.as_ref(),
-                fresh: fresh.as_ref(),
-                whole: false,
-                references: &found,
-                signed: &[],
-                shown: Some(&shown),
-            };
+            let renaming = of_lever(content, [&lever, &fresh], &found, Some(&shown));
             let found = certificate(&renaming);
             assert_eq!(
                 (found.verdict, found.reason.replace("mail-r1.x.example.", "FRESH")),

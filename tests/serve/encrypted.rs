@@ -206,12 +206,7 @@ async fn http(server: SocketAddr, requests: Vec<(&str, String, &str, Vec<u8>)>) 
     use http_body_util::{BodyExt as _, Full};
     use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
 
-    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
-        .with_no_client_auth();
+    let mut config = understudy::probe::ask::any_certificate().unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
     let stream = tokio::net::TcpStream::connect(server).await.unwrap();
     let name = ServerName::try_from("ns1.example").unwrap();
@@ -231,45 +226,6 @@ async fn http(server: SocketAddr, requests: Vec<(&str, String, &str, Vec<u8>)>) 
     }
     connection.abort();
     seen
-}
-
-/// The certificate is not what is tested.
-#[derive(Debug)]
-struct AnyCertificate;
-
-impl rustls::client::danger::ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &[rustls::pki_types::CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: rustls::pki_types::UnixTime,
-    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-        Ok(rustls::client::danger::ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// Octets as base64url without padding.

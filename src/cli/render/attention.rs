@@ -1,7 +1,6 @@
 //! What an operator has to see first of how things stand: what is wrong, and what to type.
 
 use super::{indented, run, within};
-use crate::config::dotless;
 use crate::control::api::moves::MoveStatus;
 use crate::control::api::rename::RenameStatus;
 use crate::control::api::{ContentStatus, Route, SiteStatus, StatusReport, ZoneStatus};
@@ -90,7 +89,7 @@ impl Matter {
 }
 
 fn of_zone(zone: &ZoneStatus) -> Vec<Matter> {
-    let name = dotless(zone.name.as_ref());
+    let name = zone.name.as_ref().dotless();
     let mut matters: Vec<Matter> = of_content(zone, &name).into_iter().collect();
     matters.extend(zone.sites.iter().filter_map(|site| of_site(zone, &name, site)));
     matters.extend(zone.moves.iter().flat_map(|now| of_move(zone, &name, now)));

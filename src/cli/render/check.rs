@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Report, counted};
 use crate::cli::Exit;
 use crate::cli::check::CheckReport;
-use crate::config::{Problems, dotless};
+use crate::config::Problems;
 use crate::control::api::rename::LeverCount;
 
 impl Report for CheckReport {
@@ -18,7 +18,7 @@ impl Report for CheckReport {
             for diagnostic in &zone.diagnostics {
                 let _ = writeln!(text, "{diagnostic}");
             }
-            let _ = write!(text, "{}", dotless(zone.name.as_ref()));
+            let _ = write!(text, "{}", zone.name.as_ref().dotless());
             for site in &zone.sites {
                 let _ = write!(text, ", {}: {}", site.name, counted(site.records, "record"));
             }

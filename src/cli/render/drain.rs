@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::Report;
 use super::curve::{Canvas, curve, seconds};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::drain::{DrainReport, FamilyReport, ForecastReport, SuspectReport};
 use crate::count::counted;
 use crate::time::Timestamp;
@@ -32,7 +31,7 @@ impl DrainReport {
             true => "no move is under way; this is how it would be if everybody were moved now".to_owned(),
             false => runs.join(", "),
         };
-        let mut text = format!("{}: {what}\n", dotless(of.as_ref()));
+        let mut text = format!("{}: {what}\n", of.as_ref().dotless());
         for held in &self.held {
             let _ = writeln!(
                 text,

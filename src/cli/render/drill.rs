@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::Report;
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::drill::{DrillBegun, DrillReport, DrillsReport};
 use crate::count::span;
 use crate::drill::{Drill, Leg, Outcome};
@@ -15,7 +14,7 @@ pub(in crate::cli) fn begun(begun: &DrillBegun) -> String {
     format!(
         "drill {} of {}: {} -> {} and back; users are answered as before\n",
         begun.drill,
-        dotless(begun.zone.as_ref()),
+        begun.zone.as_ref().dotless(),
         begun.from.join(", "),
         begun.to
     )
@@ -25,7 +24,7 @@ pub(in crate::cli) fn begun(begun: &DrillBegun) -> String {
 pub(in crate::cli) fn ended(report: &DrillReport) -> String {
     let DrillReport { zone, drill } = report;
     let told = drill.told().unwrap_or_else(|| "under way".into());
-    let mut text = format!("drill {} of {}: {told}\n", drill.drill, dotless(zone.as_ref()));
+    let mut text = format!("drill {} of {}: {told}\n", drill.drill, zone.as_ref().dotless());
     text += &legs(drill);
     let Some(end) = &drill.end else { return text };
     end.findings.iter().for_each(|line| _ = writeln!(text, "    {line}"));

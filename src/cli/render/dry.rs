@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::curve::{Canvas, seconds};
 use super::{counted, run, wrapped};
-use crate::config::dotless;
 use crate::control::api::drain::{DarkReport, KeeperReport};
 use crate::control::api::moves::{MoveKind, MoveOutcome, MoveReport, Offline};
 use crate::control::api::rename::Proposal;
@@ -56,7 +55,7 @@ impl MoveReport {
 
     /// What could go wrong, what is likeliest first.
     fn hazards(&self) -> Vec<Hazard> {
-        let (zone, to) = (dotless(self.zone.as_ref()), &self.to);
+        let (zone, to) = (self.zone.as_ref().dotless(), &self.to);
         let stepped = self.steps.len() > 1 || self.kind == MoveKind::Switchover;
         let back = match (self.kind, stepped) {
             // The way back from a way back is a move like any other.

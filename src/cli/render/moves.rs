@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::{Report, counted, finding};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::RecordDiff;
 use crate::control::api::moves::{MoveOutcome, MoveReport};
 
@@ -49,7 +48,7 @@ impl Report for MoveReport {
 
 impl MoveReport {
     fn head(&self) -> String {
-        let mut text = format!("{} of {} to {}\n", self.kind, dotless(self.zone.as_ref()), self.to);
+        let mut text = format!("{} of {} to {}\n", self.kind, self.zone.as_ref().dotless(), self.to);
         for route in &self.moves {
             let _ = writeln!(text, "        {}: {} -> {}", route.region, route.site, self.to);
         }
@@ -69,7 +68,7 @@ impl MoveReport {
     }
 
     fn end(&self) -> String {
-        let (zone, to, plan) = (dotless(self.zone.as_ref()), &self.to, self.plan.short());
+        let (zone, to, plan) = (self.zone.as_ref().dotless(), &self.to, self.plan.short());
         match &self.outcome {
             MoveOutcome::DryRunClean | MoveOutcome::NothingToDo => {
                 format!("\n{zone} is answered from {to} already: there is nothing to do.\n")

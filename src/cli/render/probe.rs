@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::Report;
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::probe::{CalibrationReport, LookReport, ProfilesReport, ResolverReport};
 use crate::observation::sight::Sight;
 use crate::observation::{CacheCount, Habit, Hold, Kind, Measured};
@@ -77,7 +76,7 @@ impl Report for LookReport {
             .collect();
         let word = if self.complete { "complete" } else { "NOT complete" };
         let of = self.resolvers.len();
-        let name = dotless(self.name.as_ref());
+        let name = self.name.as_ref().dotless();
         let mut text = format!("{name} {}, {}: {word}\n{} of {of}\n", self.rtype, self.at, counts.join(", "));
         if let Some(until) = self.old_until {
             let left = until.since(self.at).as_secs();

@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 
 use super::{Report, finding, indented};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::{ReloadOutcome, ReloadReport};
 
 impl Report for ReloadReport {
     fn text(&self) -> String {
         let mut text = String::new();
         for zone in &self.zones {
-            let name = dotless(zone.name.as_ref());
+            let name = zone.name.as_ref().dotless();
             match &zone.outcome {
                 ReloadOutcome::Unchanged => {
                     let _ = writeln!(text, "{name}: unchanged");

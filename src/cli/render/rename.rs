@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 
 use super::{Report, counted, finding, moves};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::rename::{GainReport, RenameAction, RenameOutcome, RenameReport, RenameStatus, RenamesReport};
 
 impl Report for RenameReport {
     fn text(&self) -> String {
-        let (zone, lever, fresh) = (dotless(self.zone.as_ref()), &self.lever, &self.fresh);
+        let (zone, lever, fresh) = (self.zone.as_ref().dotless(), &self.lever, &self.fresh);
         let what = match self.action {
             RenameAction::Begin => format!("rename of {lever} to {fresh}"),
             RenameAction::Spare => format!("{fresh}, to be kept ready for {lever}"),
@@ -83,7 +82,7 @@ impl RenameReport {
                     RenameAction::Undo if self.leads_to_fresh => format!(
                         "\n{lever} is answered again: {published}. What led to it leads to {fresh} still.\n    try: understudy rename \
                          {zone} {} --undo, once more, leads it back as soon as every name server has {lever} again\n",
-                        dotless(lever.as_ref())
+                        lever.as_ref().dotless()
                     ),
                     RenameAction::Undo => format!(
                         "\nThe rename is taken back: {published}. Where caches hold that something leads to {fresh}, it stays for \
@@ -165,7 +164,7 @@ impl Report for RenamesReport {
             let _ = writeln!(text, "{}: {}", front.name, front.advice);
         }
         if text.is_empty() {
-            text = format!("{} has no front names\n", dotless(self.zone.as_ref()));
+            text = format!("{} has no front names\n", self.zone.as_ref().dotless());
         }
         text
     }

@@ -2,7 +2,6 @@
 
 use crate::cli::Exit;
 use crate::cli::render::Report;
-use crate::config::dotless;
 use crate::control::api::moves::{Ending, HistoryEntry, HistoryReport, MoveStatus, RunEvent, RunKey, SteerReport};
 
 /// What stands in the journal where nobody said why.
@@ -36,7 +35,7 @@ pub(in crate::cli) fn progress(now: &MoveStatus) -> String {
 
 /// What is said of a run that is held.
 pub(in crate::cli) fn held(key: &RunKey, now: &MoveStatus) -> String {
-    let zone = dotless(key.zone.as_ref());
+    let zone = key.zone.as_ref().dotless();
     let means = match now.back {
         true => format!("{} of the clients are still answered from {} until somebody decides", now.share, now.to),
         false => format!("it stays at {} on {} until somebody decides", now.share, now.to),
@@ -111,7 +110,7 @@ impl Report for HistoryReport {
 }
 
 fn entry(entry: &HistoryEntry) -> String {
-    let zone = entry.zone.as_ref().map(|zone| format!("{}: ", dotless(zone.as_ref()))).unwrap_or_default();
+    let zone = entry.zone.as_ref().map(|zone| format!("{}: ", zone.as_ref().dotless())).unwrap_or_default();
     let mut text = format!("{}  {:<12} {zone}{}\n", entry.at, entry.actor, entry.what);
     let mut more = |label: &str, what: &str| {
         if !what.is_empty() {

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::{Report, indented};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::moves::MoveStatus;
 use crate::control::api::{ContentStatus, LastAct, Route, StatusReport, ZoneStatus};
 
@@ -40,7 +39,7 @@ impl Report for StatusReport {
                 let _ = writeln!(text, "last {act} {at}{}: {summary}", if *ok { good } else { bad });
             }
         }
-        let names = self.zones.iter().map(|zone| dotless(zone.name.as_ref()).len());
+        let names = self.zones.iter().map(|zone| zone.name.as_ref().dotless().len());
         let width = names.filter(|len| *len <= ZONE_WIDTH).max().unwrap_or(0).max("ZONE".len());
         let _ =
             writeln!(text, "\n{:<width$}  {:>10}  {:>6}  {:<12}  ANSWERED FROM", "ZONE", "SERIAL", "EPOCH", "FILES");
@@ -68,7 +67,7 @@ impl StatusReport {
 }
 
 fn row(zone: &ZoneStatus, width: usize) -> String {
-    let mut name = dotless(zone.name.as_ref());
+    let mut name = zone.name.as_ref().dotless();
     let mut text = String::new();
     if name.len() > width {
         let _ = writeln!(text, "{name}");
@@ -147,7 +146,7 @@ fn under_way(zone: &ZoneStatus) -> String {
         return String::new();
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!("\n{}:\n{lines}", dotless(zone.name.as_ref()))
+    format!("\n{}:\n{lines}", zone.name.as_ref().dotless())
 }
 
 /// How a move stands, what its wait rests on, the resolvers that still gave old answers or of which nothing is known, and
@@ -177,7 +176,7 @@ fn trouble(zone: &ZoneStatus) -> String {
         }
     };
     let lines: String = diagnostics.iter().map(|diagnostic| indented(diagnostic, "    ")).collect();
-    format!("\n{}:\n  {what}\n{lines}", dotless(zone.name.as_ref()))
+    format!("\n{}:\n  {what}\n{lines}", zone.name.as_ref().dotless())
 }
 
 fn uptime(seconds: u64) -> String {

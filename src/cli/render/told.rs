@@ -6,7 +6,6 @@ use hickory_proto::op::Message;
 
 use super::{Report, counted, dig};
 use crate::cli::Exit;
-use crate::config::dotless;
 use crate::control::api::told::{ExplainReport, ToldBefore, TopQuestion, TopReport};
 use crate::time::Timestamp;
 
@@ -15,9 +14,9 @@ impl Report for ExplainReport {
         let mut text = format!(
             "{} asks for {} {}\n  zone     {}\n  region   {}\n  unit     {}\n",
             self.client,
-            dotless(self.name.as_ref()),
+            self.name.as_ref().dotless(),
             self.rtype,
-            dotless(self.zone.as_ref()),
+            self.zone.as_ref().dotless(),
             self.region,
             self.unit
         );
@@ -78,7 +77,7 @@ impl Report for TopReport {
         let mut text = format!("Answers of the last {minutes}, about:\n");
         for zone in &self.zones {
             let rate = zone.count as f64 / self.window_seconds.max(1) as f64;
-            let name = dotless(zone.zone.as_ref());
+            let name = zone.zone.as_ref().dotless();
             let _ = writeln!(
                 text,
                 "{:>12}  {name}: {rate:.1} a second, {} for names that there are not",

@@ -257,20 +257,30 @@ struct Timed {
 
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time")) } else { Ok(left) }
+    if left.is_zero() { Err(in_words(io::ErrorKind::TimedOut.into())) } else { Ok(left) }
+}
+
+/// What a time-out of the system is called.
+fn in_words(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time")
+        }
+        _ => error,
+    }
 }
 
 impl Read for Timed {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(left(self.until)?))?;
-        self.stream.read(out)
+        self.stream.read(out).map_err(in_words)
     }
 }
 
 impl Write for Timed {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(Some(left(self.until)?))?;
-        self.stream.write(octets)
+        self.stream.write(octets).map_err(in_words)
     }
 
     fn flush(&mut self) -> io::Result<()> {

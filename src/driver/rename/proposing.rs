@@ -99,7 +99,7 @@ impl Driver {
                     None => gains.filter(|gains| gains.weight() > 0.0).min_by(|a, b| a.weight().total_cmp(&b.weight())),
                 };
                 let gains = least.filter(|least| least.weight() > 0.0)?;
-                let command = format!("understudy rename {} {}", typed(origin), typed(&lever));
+                let command = format!("understudy rename {} {}", origin.as_ref().dotless(), lever.as_ref().dotless());
                 Some(Way { lever, gains, command })
             })
             .collect();
@@ -182,10 +182,10 @@ impl Driver {
         if next(overlays).is_some() || rrsets > LOOKED_THROUGH {
             return Vec::new();
         }
-        let is_known = |way: &Way| moving.watched.renames.iter().any(|known| known.lever == way.lever);
+        let is_known = |lever: &Name| moving.watched.renames.iter().any(|known| known.lever == *lever);
         let is_worth = |way: &Way| way.gains.overall.sooner >= WORTH.as_secs_f64();
-        let ways =
-            self.ways_round(origin, None, Some(moving)).into_iter().filter(is_worth).filter(|way| !is_known(way));
+        let ways = self.ways_round(origin, None, Some(moving)).into_iter().filter(is_worth);
+        let ways = ways.filter(|way| !is_known(&way.lever));
         let since = moving.phase_since();
         let told = |way: Way| {
             let lever =
@@ -376,9 +376,4 @@ fn policy() -> Actor {
 
 fn order(name: Name, reason: String) -> Order {
     Order { name, deed: Deed::Begin, dry_run: false, plan: None, reason, overrides: Vec::new(), asks: false }
-}
-
-/// A name as it is typed.
-fn typed(name: &Name) -> String {
-    name.to_string().trim_end_matches('.').to_owned()
 }

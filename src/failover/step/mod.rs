@@ -122,7 +122,7 @@ impl Turn {
             Event::DrainBound { id, until, basis, longer } => self.drain_bound(*id, *until, basis, longer),
             Event::DrainSampled { effect, sample } => self.drain_sampled(*effect, sample),
             Event::RenamesFound { id, renames } => self.renames_found(*id, renames),
-            Event::RenameBegun { effect, fresh } => self.rename_begun(*effect, fresh),
+            Event::RenameBegun { effect, .. } => self.rename_begun(*effect),
             Event::RenameStopped { effect, why } => self.rename_stopped(*effect, why),
             Event::FrontsTurned { id, levers } => self.fronts_turned(*id, levers),
             Event::ContentChanged { moves } => self.content_changed(moves),

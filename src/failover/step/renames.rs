@@ -56,7 +56,7 @@ impl Turn {
         Ok(())
     }
 
-    pub(super) fn rename_begun(&mut self, effect: EffectId, _: &Name) -> Result<(), Refusal> {
+    pub(super) fn rename_begun(&mut self, effect: EffectId) -> Result<(), Refusal> {
         self.take_rename(effect).map(|_| ())
     }
 
