@@ -16,6 +16,7 @@ use understudy::exposure::{Exposures, Limits as Room};
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
 use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::asked::Asked;
 use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
 use understudy::serving::regions::Regions;
 use understudy::serving::respond::{Asker, Transport};
@@ -23,7 +24,6 @@ use understudy::serving::{Routing, Serving, Settings};
 use understudy::snapshot::Snapshot;
 use understudy::snapshot::compile::Shape;
 use understudy::snapshot::emit::HEADER;
-use understudy::snapshot::memory::Usual;
 use understudy::snapshot::sought::{HashKey, Sought};
 use understudy::time::Timestamp;
 use understudy::zone::check::{Limits, check};
@@ -31,6 +31,10 @@ use understudy::zone::diff::diff;
 use understudy::zone::reader::{self, Source, Sources};
 use understudy::zone::rrsets::Zone;
 use understudy::zone::text::ZoneText;
+
+/// As in the program itself.
+#[global_allocator]
+static MEMORY: understudy::pages::LargePages = understudy::pages::LargePages;
 
 #[path = "../tests/support/mix.rs"]
 mod mix;
@@ -77,9 +81,9 @@ fn main() {
     step("answer, one by one", QUERIES, || {
         queries.iter().map(|query| serving.respond(query, &asker, &mut out).unwrap()).sum::<usize>()
     });
-    let mut names: Vec<Sought> = (0..TOGETHER).map(|_| Sought::default()).collect();
+    let mut all: Vec<Asked> = (0..TOGETHER).map(|_| Asked::default()).collect();
     step("answer, together", QUERIES, || {
-        queries.chunks(TOGETHER).map(|batch| together(&serving, batch, &mut names, &asker, &mut out)).sum::<usize>()
+        queries.chunks(TOGETHER).map(|batch| together(&serving, batch, &mut all, &asker, &mut out)).sum::<usize>()
     });
     // So many networks are told something first; then it is measured what it takes to note more.
     for networks in [10_000, 10_000_000u32] {
@@ -94,7 +98,8 @@ fn main() {
         let [shorter, none] = exposures.networks().coarsened();
         println!("    {} MiB; of 1000 parts {shorter} are coarse, {none} closed", exposures.octets() >> 20);
     }
-    step("hash alone", QUERIES, || queries.iter().filter(|query| names[0].set(shape.key, &query[HEADER..])).count());
+    let mut sought = Sought::default();
+    step("hash alone", QUERIES, || queries.iter().filter(|query| sought.set(shape.key, &query[HEADER..])).count());
 }
 
 /// What the answer to a query told a client of one of so many networks.
@@ -106,13 +111,13 @@ fn told(serving: &Serving, query: &[u8], number: u32, networks: u32) -> Note {
     Note::of(&answered.told.unwrap(), Timestamp(0)).next().unwrap()
 }
 
-fn together(serving: &Serving, batch: &[Vec<u8>], names: &mut [Sought], asker: &Asker, out: &mut [u8]) -> usize {
+fn together(serving: &Serving, batch: &[Vec<u8>], all: &mut [Asked], asker: &Asker, out: &mut [u8]) -> usize {
     let mut ahead = Ahead::of(serving);
-    for (query, sought) in batch.iter().zip(&mut *names) {
-        ahead.add(query, asker.source, sought);
+    for (query, asked) in batch.iter().zip(&mut *all) {
+        ahead.add(query, asker.source, asked);
     }
-    black_box(ahead.look(names));
-    batch.iter().zip(names).map(|(query, sought)| serving.respond_to(query, sought, asker, out).unwrap().length).sum()
+    black_box(ahead.look(all));
+    batch.iter().zip(all).map(|(query, asked)| serving.respond_to(query, asked, asker, out).unwrap().length).sum()
 }
 
 /// Runs a step, and says what it cost.
@@ -185,7 +190,7 @@ fn site(name: &str, zone: &Zone, shape: Shape) -> SiteContent {
 fn moved(empty: &Arc<Serving>, sites: [(&str, &Zone); 2], shape: Shape) -> Candidate {
     let mut sites = sites.map(|(name, zone)| site(name, zone, shape));
     let [one, other] = &mut sites;
-    Arc::get_mut(&mut other.snapshot).unwrap().share(&one.snapshot, &Usual);
+    Arc::get_mut(&mut other.snapshot).unwrap().share(&one.snapshot);
     Arc::get_mut(&mut other.zone).unwrap().share(&one.zone);
     let content = content_of(sites.into());
     let serving = candidate(empty, &content).verify(&[]).unwrap();

@@ -61,6 +61,9 @@ pub mod failover;
 
 // 2. The shell: sockets, disk, time.
 
+// Memory in large pages.
+pub mod pages;
+
 // SQLite and files: the journal, the texts, the audit trail.
 pub mod store;
 

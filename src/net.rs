@@ -109,6 +109,7 @@ pub struct ClientNet(pub Network);
 
 impl ClientNet {
     /// The client that sent a packet from `address`. An IPv4 address mapped into IPv6 counts as IPv4.
+    #[inline]
     pub fn from_source(address: IpAddr) -> ClientNet {
         ClientNet(Network::host(address.to_canonical()))
     }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use understudy::name::Name;
 use understudy::net::Network;
 use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::asked::Asked;
 use understudy::serving::content::SiteId;
 use understudy::serving::ranges::Ranges;
 use understudy::serving::regions::RegionId;
 use understudy::serving::respond::{Asker, Transport};
 use understudy::serving::{Routing, Serving, Settings};
-use understudy::snapshot::sought::Sought;
 use understudy::time::Timestamp;
 
 #[path = "support/mod.rs"]
@@ -127,7 +127,7 @@ fn an_answer_allocates_nothing_while_traffic_moves() {
 /// Asks one by one and in batches; nothing is allocated.
 fn answered_without(serving: &Serving, queries: &[Vec<u8>]) {
     let mut out = vec![0; 65_535];
-    let mut names: Vec<Sought> = (0..TOGETHER).map(|_| Sought::default()).collect();
+    let mut all: Vec<Asked> = (0..TOGETHER).map(|_| Asked::default()).collect();
     for transport in [Transport::Udp, Transport::Tcp] {
         let asker = Asker { source: IpAddr::V4(Ipv4Addr::LOCALHOST), transport, now: Timestamp(0) };
         for query in queries {
@@ -136,16 +136,16 @@ fn answered_without(serving: &Serving, queries: &[Vec<u8>]) {
         for batch in queries.chunks(TOGETHER) {
             let look = || {
                 let mut ahead = Ahead::of(serving);
-                for (query, sought) in batch.iter().zip(&mut names) {
-                    ahead.add(query, asker.source, sought);
+                for (query, asked) in batch.iter().zip(&mut all) {
+                    ahead.add(query, asker.source, asked);
                 }
-                black_box(ahead.look(&names));
+                black_box(ahead.look(&all));
             };
             assert_eq!(taken(look), 0);
-            for (query, sought) in batch.iter().zip(&mut names) {
+            for (query, asked) in batch.iter().zip(&mut all) {
                 let alone = serving.respond(query, &asker, &mut out).map(|length| out[..length].to_vec());
                 let (mut length, mut count) = (None, 0);
-                count += taken(|| length = serving.respond_to(query, sought, &asker, &mut out));
+                count += taken(|| length = serving.respond_to(query, asked, &asker, &mut out));
                 assert_eq!((count, length.map(|answered| out[..answered.length].to_vec())), (0, alone), "{query:?}");
             }
         }

@@ -85,7 +85,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "shell",
-        modules: &["serve", "probe", "store", "world", "driver"],
+        modules: &["pages", "serve", "probe", "store", "world", "driver"],
         ordered: true,
         crates: Allowed::AllBut(&["axum", "clap", "toml", "tracing_subscriber"]),
         std: Allowed::AllBut(&["env", "process::abort", "process::exit"]),

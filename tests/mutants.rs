@@ -148,8 +148,8 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "the case of a question counts",
         SOUGHT,
-        "block.make_ascii_lowercase();",
-        "if !SWITCH { block.make_ascii_lowercase() }",
+        "|block| block.make_ascii_lowercase()",
+        "|block| if !SWITCH { block.make_ascii_lowercase() }",
     ),
 ];
 

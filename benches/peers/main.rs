@@ -1,14 +1,16 @@
 //! What a query costs here, at other servers, and at least: `scripts/bench`, or `cargo bench --bench peers -- --help`.
 //!
 //! All servers of a zone run at once on loopback, pinned to the last processor, and one at a time is asked. A *burst* is
-//! queued while the server stands still (SIGSTOP), then it works through it: what is measured is the cost of queries
-//! alone, without contention and without a wake-up for each packet. CPU time is the scheduler's own, of the whole process
-//! tree; what it costs each server's threads to be stopped and to go on is measured without queries, and taken off. Each round visits every server; ratios are taken within a round, where the machine's noise hits all alike.
+//! queued while the server cannot run, since this program has that processor at real-time priority; then it works through it:
+//! what is measured is the cost of queries alone, without contention and without a wake-up for each packet. CPU time is the
+//! scheduler's own, of the whole process tree. Each round visits every server; ratios are taken within a round, where the
+//! machine's noise hits all alike.
 //!
 //! The floor is a server that sends packets back with the QR bit set: the price of the system calls.
 
 mod echo;
 mod failover;
+mod hold;
 mod load;
 mod mixture;
 mod process;
@@ -18,6 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hold::Hold;
 use mixture::Mixture;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use process::Process;
@@ -30,6 +33,10 @@ mod mix;
 const BURST: usize = 150;
 /// Bursts in a round that count, and others in front that warm up.
 const BURSTS: (usize, usize) = (200, 40);
+/// How long a burst is left alone, how long it is before it is looked at again, and when it is given up.
+const AT_LEAST: Duration = Duration::from_micros(200);
+const MORE: Duration = Duration::from_micros(100);
+const GIVEN_UP: Duration = Duration::from_millis(200);
 /// Sockets that queries come from, as a rule.
 const SOCKETS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,7 +50,8 @@ scripts/bench failover [--names 1000,100000,1000000] [--rounds 7]
     How long a failover takes, verified in advance and not; and what two sites cost that differ in one name of a hundred.
 scripts/bench load [--names 100000] [--rounds 7] [--rate 50000]
     Reloads and failovers under so many queries a second: the worst delay, beside that of an echo server, and what is lost.
-Servers that are not installed are left out. Needs two processors, better idle ones.";
+Servers that are not installed are left out. Needs two processors, better idle ones, and for the first the right to run at
+real-time priority (root, or CAP_SYS_NICE).";
 
 struct Order {
     names: Vec<usize>,
@@ -222,10 +230,13 @@ impl Subject {
             &queries[next][..]
         };
         let (counted, warming) = BURSTS;
+        sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket can be so"));
+        let hold =
+            Hold::take().unwrap_or_else(|error| panic!("the servers' processor can't be had for oneself: {error}"));
         let mut first = 0;
         let mut burst = |subject: &Subject| {
             first += BURST;
-            subject.burst(&sockets, first, &mut take)
+            subject.burst(&hold, &sockets, first, &mut take)
         };
         for _ in 0..warming {
             burst(self);
@@ -233,27 +244,31 @@ impl Subject {
         let before = self.process.cpu();
         let answered: usize = (0..counted).map(|_| burst(self)).sum();
         let spent = self.process.cpu() - before;
-        let before = self.process.cpu();
-        for _ in 0..counted {
-            self.process.stand_still();
-            self.process.go_on();
-            std::thread::sleep(Duration::from_micros(300));
-        }
-        let spent = spent.saturating_sub(self.process.cpu() - before);
-        self.lost += counted * BURST - answered;
+        self.lost += (counted * BURST).saturating_sub(answered);
         self.costs[mixture].push(spent.as_secs_f64() * 1e6 / answered.max(1) as f64);
     }
 
-    /// Queues queries while the server stands still, lets it go on, and waits for the answers; how many came.
-    fn burst<'q>(&self, sockets: &[UdpSocket], first: usize, take: &mut impl FnMut() -> &'q [u8]) -> usize {
-        self.process.stand_still();
+    /// Queues queries while the server cannot run, lets it, and waits for the answers; how many came.
+    fn burst<'q>(
+        &self,
+        hold: &Hold,
+        sockets: &[UdpSocket],
+        first: usize,
+        take: &mut impl FnMut() -> &'q [u8],
+    ) -> usize {
         for number in 0..BURST {
             let _ = sockets[(first + number) % sockets.len()].send(take());
         }
-        self.process.go_on();
-        let (mut answered, mut buffer) = (0, [0; 4096]);
-        for number in 0..BURST {
-            answered += usize::from(sockets[(first + number) % sockets.len()].recv(&mut buffer).is_ok());
+        let (mut answered, mut buffer, begun) = (0, [0; 4096], Instant::now());
+        // As long as the work takes at the least; more often than need be would take it from the server.
+        hold.let_go(AT_LEAST);
+        while answered < BURST && begun.elapsed() < GIVEN_UP {
+            let mut take_in = |socket: &UdpSocket| {
+                std::iter::repeat_with(|| socket.recv(&mut buffer)).take_while(Result::is_ok).count()
+            };
+            let of_burst = (first..first + sockets.len().min(BURST)).map(|number| &sockets[number % sockets.len()]);
+            answered += of_burst.map(&mut take_in).sum::<usize>();
+            hold.let_go(MORE);
         }
         answered
     }

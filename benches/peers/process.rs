@@ -1,4 +1,4 @@
-//! A server's process and all that it started: what they use, and having them stand still.
+//! A server's process and all that it started, and what they use.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -9,6 +9,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::hold::last_processor;
+
 /// A server that runs; it ends when this is dropped.
 pub struct Process {
     child: Child,
@@ -17,8 +19,7 @@ pub struct Process {
 impl Process {
     /// Starts a command on the last processor, its output in `dir`.
     pub fn start(command: &[String], dir: &Path) -> Process {
-        let last = std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
-        let pinned = ["taskset".into(), "-c".into(), last.to_string()];
+        let pinned = ["taskset".into(), "-c".into(), last_processor().to_string()];
         Process::start_anywhere(&[&pinned, command].concat(), dir)
     }
 
@@ -91,16 +92,6 @@ impl Process {
             rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?.split_whitespace().next()?.parse::<f64>().ok()
         });
         kilobytes.sum::<f64>() / 1024.0
-    }
-
-    /// Keeps it from running.
-    pub fn stand_still(&self) {
-        self.signal(Signal::SIGSTOP);
-    }
-
-    /// Lets it run again.
-    pub fn go_on(&self) {
-        self.signal(Signal::SIGCONT);
     }
 
     fn signal(&self, signal: Signal) {

@@ -4,7 +4,6 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 
-use super::pages::LargePages;
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use super::sharing::share;
 use crate::name::{Name, NameRef};
@@ -286,7 +285,7 @@ fn compile(
     if let Some(same) = same {
         return Some(same.clone());
     }
-    match Snapshot::compile_in(&zone, shape, &LargePages) {
+    match Snapshot::compile(&zone, shape) {
         Ok(snapshot) => {
             let known = former.into_iter().flat_map(|former| &former.sites).find(|known| known.name == site);
             let known = known.and_then(|known| known.signatures.as_deref());

@@ -12,7 +12,6 @@ mod forecasts;
 pub mod load;
 pub mod moves;
 pub mod name_servers;
-mod pages;
 pub mod plan;
 pub mod publish;
 mod readings;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::pages::LargePages;
 use crate::serving::content::{Content, SiteContent};
 use crate::snapshot::Snapshot;
 use crate::zone::rrsets::Zone;
@@ -24,7 +23,7 @@ pub(super) fn share<'a>(sites: impl Iterator<Item = &'a mut SiteContent>, former
     for site in sites.iter_mut().filter(|site| !Arc::ptr_eq(&site.snapshot, &base.snapshot) && !is_former(site)) {
         // What nobody else holds yet can be made into something else.
         if let Some(snapshot) = Arc::get_mut(&mut site.snapshot) {
-            Snapshot::share(snapshot, &base.snapshot, &LargePages);
+            Snapshot::share(snapshot, &base.snapshot);
         }
         if let Some(zone) = Arc::get_mut(&mut site.zone) {
             Zone::share(zone, &base.zone);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::levers::{LastTold, Levers, known_since};
-use super::networks::Networks;
+use super::networks::{Networks, Place};
 use super::note::Note;
 use super::points::{POINT_SIZE, Point, PointId, Points};
 use crate::name::Name;
@@ -121,22 +121,25 @@ impl Exposures {
     }
 
     fn fold_together(&mut self, notes: &[Note]) -> u64 {
-        let (mut hashes, mut ids) = ([0; TOGETHER], [None; TOGETHER]);
-        let (mut places, mut seen) = ([(0, 0); TOGETHER], 0);
-        for (hash, note) in hashes.iter_mut().zip(notes) {
+        let (mut hashes, mut numbers) = ([0; TOGETHER], [0; TOGETHER]);
+        let (mut places, mut seen): ([Option<Place>; TOGETHER], _) = ([None; TOGETHER], 0);
+        // In loops so short that the processor has many of the looks under way: each loop looks at what the next one needs.
+        for ((note, hash), number) in notes.iter().zip(&mut hashes).zip(&mut numbers) {
             *hash = self.points.hash_of(note);
-            seen ^= u64::from(self.points.touch(*hash));
+            *number = self.points.look_up(*hash);
         }
-        for ((note, hash), (id, place)) in notes.iter().zip(hashes).zip(ids.iter_mut().zip(&mut places)) {
-            *id = self.points.note(note, hash);
-            let Some(id) = *id else { continue };
-            *place = self.networks.place(note.network, id);
-            seen ^= self.networks.touch(*place);
+        for number in &numbers[..notes.len()] {
+            seen ^= u64::from(self.points.touch(*number));
         }
-        // What was looked at above is at hand by now.
-        for ((note, id), place) in notes.iter().zip(ids).zip(places) {
-            match id {
-                Some(id) => self.networks.note(place, note.network, id, note.at, note.proven),
+        for ((note, hash), place) in notes.iter().zip(hashes).zip(&mut places) {
+            *place = self.points.note(note, hash).map(|id| self.networks.place(note.network, id));
+        }
+        for place in places.iter().flatten() {
+            seen ^= self.networks.touch(place);
+        }
+        for (note, place) in notes.iter().zip(places) {
+            match place {
+                Some(place) => self.networks.note(place, note.at, note.proven),
                 None => self.unnoted(note.at),
             }
         }

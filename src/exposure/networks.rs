@@ -70,6 +70,17 @@ struct Part {
     closed: bool,
 }
 
+/// Where a network that was told a point stands, or would stand, while its part counts as coarsely as this.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    part: usize,
+    level: Level,
+    /// The network, as coarse as it is counted there.
+    network: NotedNetwork,
+    point: PointId,
+    hash: u64,
+}
+
 /// The network, whether it is proven and the count; the point and the seconds. All 0: free.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry(u64, u64);
@@ -172,9 +183,14 @@ impl Networks {
     }
 
     /// Where a network that was told a point may stand.
-    pub(super) fn place(&self, network: NotedNetwork, point: PointId) -> (usize, u64) {
-        let part = self.part_of(network);
-        (part, self.hash(network.at_level(self.parts[part].level), point))
+    pub(super) fn place(&self, network: NotedNetwork, point: PointId) -> Place {
+        self.place_in(self.part_of(network), network, point)
+    }
+
+    fn place_in(&self, part: usize, network: NotedNetwork, point: PointId) -> Place {
+        let level = self.parts[part].level;
+        let network = network.at_level(level);
+        Place { part, level, network, point, hash: self.hash(network, point) }
     }
 
     /// The part that a network is in, however coarse it is counted.
@@ -187,38 +203,33 @@ impl Networks {
     }
 
     /// Looks there, so that it is at hand; the number has no meaning.
-    pub(super) fn touch(&self, (part, hash): (usize, u64)) -> u64 {
-        let part = &self.parts[part];
-        part.entries.get(part.start(hash)).map_or(0, |entry| entry.0)
+    pub(super) fn touch(&self, place: &Place) -> u64 {
+        let part = &self.parts[place.part];
+        part.entries.get(part.start(place.hash)).map_or(0, |entry| entry.0)
     }
 
-    /// Takes in that a network was told a point.
-    pub(super) fn note(
-        &mut self,
-        (part, _): (usize, u64),
-        network: NotedNetwork,
-        point: PointId,
-        at: Timestamp,
-        proven: bool,
-    ) {
+    /// Takes in that a network was told a point, which stands there.
+    pub(super) fn note(&mut self, mut place: Place, at: Timestamp, proven: bool) {
         self.drawn = mixed(self.drawn, 0x9E37_79B9_7F4A_7C15).wrapping_add(1);
         loop {
-            let (level, closed) = (self.parts[part].level, self.parts[part].closed);
-            if closed {
+            let part = &self.parts[place.part];
+            if part.closed {
                 return;
             }
             // The part may have become coarser since the place was looked for.
-            let network = network.at_level(level);
-            let hash = self.hash(network, point);
-            match self.parts[part].find(hash, network, point) {
-                Ok(known) => return self.parts[part].entries[known].tell(at, proven, self.drawn),
-                Err(free) if !self.parts[part].is_full() => {
-                    let part = &mut self.parts[part];
+            if part.level != place.level {
+                place = self.place_in(place.part, place.network, place.point);
+            }
+            let Place { network, point, .. } = place;
+            let part = &mut self.parts[place.part];
+            match part.find(place.hash, network, point) {
+                Ok(known) => return part.entries[known].tell(at, proven, self.drawn),
+                Err(free) if !part.is_full() => {
                     part.entries[free] = Entry::new(network, point, at, proven);
                     part.used += 1;
                     return;
                 }
-                Err(_) => self.make_room(part),
+                Err(_) => self.make_room(place.part),
             }
         }
     }

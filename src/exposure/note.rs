@@ -31,6 +31,9 @@ impl NotedNetwork {
 
     /// The same with fewer bits: 24 of an IPv4 network and 48 of an IPv6 one at level 0; see [`LEVELS`].
     pub fn at_level(self, level: Level) -> NotedNetwork {
+        if level == Level::default() {
+            return self;
+        }
         let [v4, v6] = LEVELS[usize::from(level.0)];
         let kept = if self.0 >> FAMILY == IPV4 { v4 } else { v6 };
         NotedNetwork(self.0 & !((1 << (FAMILY - u32::from(kept))) - 1))
@@ -107,6 +110,7 @@ pub struct Note {
 
 impl Note {
     /// The notes of an answer: one for each zone that had a part in it.
+    #[inline]
     pub fn of(told: &Told, at: Timestamp) -> impl Iterator<Item = Note> {
         let network = NotedNetwork::of(told.client);
         let Told { region, proven, rtype, ttl, .. } = *told;

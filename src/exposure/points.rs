@@ -52,6 +52,10 @@ pub struct Points {
 
 /// How many points may be there for what is not known in detail, beyond all others.
 const SPARE: usize = 4096;
+/// Octets that points, and the index, have room for from the beginning on: a large page each. They are looked at for each answer,
+/// and in small pages that takes a third longer.
+const AT_FIRST: usize = 2 << 20;
+const INDEXED: usize = AT_FIRST / size_of::<u32>();
 /// Octets that a point takes, its share of the index included.
 pub const POINT_SIZE: usize = size_of::<Point>() + 2 * size_of::<u32>();
 
@@ -59,7 +63,16 @@ impl Points {
     /// Without any; room for at most so many. `seed` is drawn at random, so that nobody can make points that collide.
     pub fn new(most: usize, seed: u64) -> Points {
         let hasher = foldhash::fast::FixedState::with_seed(seed);
-        Points { points: Vec::new(), index: vec![0; 64], free: Vec::new(), most: most.min(1 << 31), hasher }
+        let most = most.min(1 << 31);
+        let mut index = Vec::with_capacity((most * 2).next_power_of_two().min(INDEXED));
+        index.resize(64, 0);
+        Points {
+            points: Vec::with_capacity(most.min(AT_FIRST.div_ceil(size_of::<Point>()))),
+            index,
+            free: Vec::new(),
+            most,
+            hasher,
+        }
     }
 
     /// How many there are.
@@ -95,13 +108,14 @@ impl Points {
         self.hasher.hash_one((name, rest ^ rule << 61))
     }
 
-    /// Looks where a point of this hash may stand, so that it is at hand; the number has no meaning.
-    pub(super) fn touch(&self, hash: u64) -> u32 {
-        let number = self.index[hash as usize & (self.index.len() - 1)];
-        match self.points.get((number as usize).wrapping_sub(1)) {
-            Some(point) => point.ttl.seconds(),
-            None => number,
-        }
+    /// What stands in the index where a search for a point of this hash begins, for [`Points::touch`].
+    pub(super) fn look_up(&self, hash: u64) -> u32 {
+        self.index[hash as usize & (self.index.len() - 1)]
+    }
+
+    /// Looks at a point, so that it is at hand; what is returned has no meaning.
+    pub(super) fn touch(&self, number: u32) -> u32 {
+        self.points.get((number as usize).wrapping_sub(1)).map_or(0, |point| point.ttl.seconds())
     }
 
     /// Takes a note in. None if there is no room even for what is not known in detail.
@@ -126,6 +140,7 @@ impl Points {
         Some(id)
     }
 
+    #[inline]
     fn find_or_add(&mut self, what: What, hash: u64) -> Option<PointId> {
         let mask = self.index.len() - 1;
         let mut at = hash as usize & mask;
@@ -181,7 +196,10 @@ impl Points {
     }
 
     fn build_index(&mut self, size: usize) {
-        let (mut index, mask) = (vec![0; size], size - 1);
+        let (mut index, mask) = (std::mem::take(&mut self.index), size - 1);
+        index.clear();
+        index.shrink_to(size.max(INDEXED));
+        index.resize(size, 0);
         for (number, point) in (1..).zip(&self.points) {
             if !point.is_known() {
                 continue;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::peek;
 use super::zones::ZoneCounts;
 use crate::rr::RrType;
 use crate::serving::Serving;
+use crate::serving::asked::Asked;
 use crate::serving::respond::Transport;
 
 /// Upper bounds of the size classes of answers, in octets; one more class holds what is larger.
@@ -105,12 +105,12 @@ impl Counters {
         }
     }
 
-    /// Notes a query and its answer, if it got one.
-    pub fn answered(&self, transport: Transport, query: &[u8], answer: Option<&[u8]>) {
+    /// Notes a query, what it asked for and its answer, if it got one.
+    pub fn answered(&self, transport: Transport, query: &[u8], asked: &Asked, answer: Option<&[u8]>) {
         self.add(|t| &t.queries[transport as usize], 1);
         self.add(|t| &t.octets_in, query.len() as u64);
-        let asked = peek::question_type(query);
-        let kind = TYPES.iter().position(|known| asked == Some(*known)).unwrap_or(TYPES.len());
+        let rtype = asked.rtype(query);
+        let kind = TYPES.iter().position(|known| rtype == Some(*known)).unwrap_or(TYPES.len());
         self.add(|t| &t.types[kind], 1);
         let Some(answer) = answer else { return self.add(|t| &t.silent, 1) };
         let class = SIZE_CLASSES.iter().position(|&bound| answer.len() <= bound).unwrap_or(SIZE_CLASSES.len());
@@ -121,8 +121,9 @@ impl Counters {
 
     /// Notes a query that was answered from `serving`, its zone with it; for who shares these numbers with others.
     pub fn answered_from(&self, serving: &Serving, transport: Transport, query: &[u8], answer: Option<&[u8]>) {
-        self.answered(transport, query, answer);
-        if let Some(zone) = serving.zone_asked_for(query) {
+        let asked = Asked::of(serving, query);
+        self.answered(transport, query, &asked, answer);
+        if let Some(zone) = asked.zone() {
             self.zones.add(serving, zone);
         }
     }
@@ -168,9 +169,10 @@ mod tests {
     fn workers_add_up() {
         let (one, two) = (Counters::owned(), Counters::shared());
         let query = b"\0\0\0\0\0\x01\0\0\0\0\0\0\x07example\x03net\0\0\x1C\0\x01";
-        one.answered(Transport::Udp, query, Some(&[0, 0, 0x80, 0x83]));
-        two.answered(Transport::Tcp, &[0; 12], Some(&[0; 5000]));
-        two.answered(Transport::Tcp, &[0; 3], None);
+        let nothing = Serving::default();
+        one.answered_from(&nothing, Transport::Udp, query, Some(&[0, 0, 0x80, 0x83]));
+        two.answered_from(&nothing, Transport::Tcp, &[0; 12], Some(&[0; 5000]));
+        two.answered_from(&nothing, Transport::Tcp, &[0; 3], None);
         two.add(|t| &t.accept_errors, 7);
         let mut total = Tally::default();
         one.add_to(&mut total);

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::rr::RrType;
-
 const HEADER: usize = 12;
 const OPT: u16 = 41;
 
@@ -31,11 +29,6 @@ pub(super) fn kind(answer: &[u8]) -> Kind {
         },
         _ => Kind::Error,
     }
-}
-
-/// The type that a packet asks for.
-pub(super) fn question_type(packet: &[u8]) -> Option<RrType> {
-    name_end(packet, HEADER).and_then(|at| number(packet, at)).map(RrType)
 }
 
 /// Shortens an answer to its question and OPT record with TC set, which sends the client to TCP; returns the length.

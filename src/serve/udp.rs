@@ -18,8 +18,8 @@ use super::stage::Stage;
 use super::zones::ZoneCounter;
 use crate::serving::Serving;
 use crate::serving::ahead::Ahead;
-use crate::serving::respond::{Asker, Transport};
-use crate::snapshot::sought::Sought;
+use crate::serving::asked::Asked;
+use crate::serving::respond::{Answered, Asker, Transport};
 use crate::time::Timestamp;
 
 /// How long a stopping worker answers what is queued, at most: under load the queue never empties.
@@ -52,16 +52,16 @@ impl Worker {
     /// is still queued.
     pub(super) fn run(mut self) {
         let mut batch = Batch::default();
-        let mut names = (0..BATCH).map(|_| Sought::default()).collect();
+        let mut asked: Box<[Asked]> = (0..BATCH).map(|_| Asked::default()).collect();
         while !self.stop.load(Ordering::Acquire) {
-            self.turn(&mut batch, &mut names, Wait::ForOne);
+            self.turn(&mut batch, &mut asked, Wait::ForOne);
         }
         let deadline = Instant::now() + DRAIN;
-        while self.turn(&mut batch, &mut names, Wait::Not) && Instant::now() < deadline {}
+        while self.turn(&mut batch, &mut asked, Wait::Not) && Instant::now() < deadline {}
     }
 
     /// One batch in and out; whether there was any.
-    fn turn(&mut self, batch: &mut Batch, names: &mut Box<[Sought]>, wait: Wait) -> bool {
+    fn turn(&mut self, batch: &mut Batch, asked: &mut [Asked], wait: Wait) -> bool {
         let received = match batch.receive(self.socket.as_fd(), wait) {
             Ok(received) => received,
             Err(_) => {
@@ -74,7 +74,7 @@ impl Worker {
             return false;
         }
         let (serving, now) = (self.stage.load(), super::now());
-        let taken = answer(&serving, batch, names, now, &self.counters, &mut self.zones, self.pen.as_ref());
+        let taken = answer(&serving, batch, asked, now, &self.counters, &mut self.zones, self.pen.as_ref());
         if taken < received {
             self.counters.add(|t| &t.discarded, (received - taken) as u64);
         }
@@ -93,12 +93,12 @@ impl Worker {
     }
 }
 
-/// Answers a whole batch from one `Serving`, with `names` as room for what is asked for; returns how many datagrams were
+/// Answers a whole batch from one `Serving`, with `all` as room for what is asked for; returns how many datagrams were
 /// looked at.
 fn answer(
     serving: &Serving,
     batch: &mut Batch,
-    names: &mut [Sought],
+    all: &mut [Asked],
     now: Timestamp,
     counters: &Counters,
     zones: &mut ZoneCounter,
@@ -106,23 +106,23 @@ fn answer(
 ) -> usize {
     zones.begin(serving);
     let mut ahead = Ahead::of(serving);
-    for (exchange, sought) in batch.exchanges().zip(&mut *names) {
-        if let Some(zone) = ahead.add(exchange.packet, exchange.source.ip(), sought) {
+    for (exchange, asked) in batch.exchanges().zip(&mut *all) {
+        if let Some(zone) = ahead.add(exchange.packet, exchange.source.ip(), asked) {
             zones.add(zone);
         }
     }
-    black_box(ahead.look(names));
+    black_box(ahead.look(all));
     let mut taken = 0;
-    for (exchange, sought) in batch.exchanges().zip(names) {
+    for (exchange, asked) in batch.exchanges().zip(all) {
         taken += 1;
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
-        let answered = serving.respond_to(exchange.packet, sought, &asker, exchange.out);
-        *exchange.answered = answered.map_or(0, |answered| answered.length);
-        if let (Some(pen), Some(told)) = (pen, answered.and_then(|answered| answered.told)) {
-            pen.note(&told, now);
+        let answered = serving.respond_to(exchange.packet, asked, &asker, exchange.out);
+        *exchange.answered = answered.as_ref().map_or(0, |answered| answered.length);
+        if let (Some(pen), Some(Answered { told: Some(told), .. })) = (pen, &answered) {
+            pen.note(told, now);
         }
-        let answer = answered.map(|answered| &exchange.out[..answered.length]);
-        counters.answered(Transport::Udp, exchange.packet, answer);
+        let answer = answered.as_ref().map(|answered| &exchange.out[..answered.length]);
+        counters.answered(Transport::Udp, exchange.packet, asked, answer);
     }
     taken
 }

@@ -8,10 +8,9 @@
 use std::net::IpAddr;
 
 use super::Serving;
+use super::asked::Asked;
 use crate::net::ClientNet;
 use crate::snapshot::Snapshot;
-use crate::snapshot::emit::HEADER;
-use crate::snapshot::sought::Sought;
 
 /// How many queries are looked up together at the most.
 pub const TOGETHER: usize = 32;
@@ -43,25 +42,24 @@ impl<'s> Ahead<'s> {
         Ahead { serving, walks: [None; TOGETHER], count: 0 }
     }
 
-    /// Adds a query; `sought` becomes the name that it asks for, for [`Serving::respond_to`] to go on with. Returns the
-    /// number of the zone that the name is in, if any.
-    pub fn add(&mut self, packet: &[u8], source: IpAddr, sought: &mut Sought) -> Option<usize> {
-        let named = sought.set(self.serving.key, packet.get(HEADER..).unwrap_or_default());
+    /// Adds a query; `asked` becomes what it asks for, for [`Serving::respond_to`] to go on with. Returns the number of the
+    /// zone that holds the name, if any.
+    pub fn add(&mut self, packet: &[u8], source: IpAddr, asked: &mut Asked) -> Option<usize> {
+        asked.set(self.serving, packet);
         let walk = self.walks.get_mut(self.count)?;
         self.count += 1;
-        let number = if named { self.serving.directory.find_index(sought, 0) } else { None };
-        let far = number.filter(|_| self.serving.is_far);
+        let far = asked.zone.filter(|_| self.serving.is_far);
         *walk = far.map(|number| {
             let zone = &self.serving.zones[number];
             let snapshot = zone.snapshot(self.serving.view(ClientNet::from_source(source)).site(zone));
-            Walk { snapshot, hash: Some(sought.hash_above(0)), node: None, skip: 0 }
+            Walk { snapshot, hash: Some(asked.sought.hash_above(0)), node: None, skip: 0 }
         });
-        number
+        asked.zone
     }
 
-    /// Looks at what the answers will need; `names` are those of [`Ahead::add`], in the same order. Returns a number of
+    /// Looks at what the answers will need; `all` are those of [`Ahead::add`], in the same order. Returns a number of
     /// no meaning, which the looks are made for: whoever throws it away unseen may save them, too.
-    pub fn look(mut self, names: &[Sought]) -> u32 {
+    pub fn look(mut self, all: &[Asked]) -> u32 {
         let mut seen = 0u32;
         for _ in 0..TURNS {
             for walk in self.walks[..self.count].iter().flatten() {
@@ -74,9 +72,9 @@ impl<'s> Ahead<'s> {
                 seen ^= walk.node.map_or(0, |node| walk.snapshot.touch_node(node).into());
             }
             let mut is_over = true;
-            for (walk, sought) in self.walks[..self.count].iter_mut().zip(names) {
+            for (walk, asked) in self.walks[..self.count].iter_mut().zip(all) {
                 let Some(walk) = walk.as_mut().filter(|walk| walk.hash.is_some()) else { continue };
-                walk.hash = walk.snapshot.hash_after(walk.node, sought, walk.skip);
+                walk.hash = walk.snapshot.hash_after(walk.node, &asked.sought, walk.skip);
                 walk.skip += usize::from(walk.node.is_none());
                 is_over &= walk.hash.is_none();
             }

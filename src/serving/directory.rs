@@ -1,5 +1,6 @@
 //! From a name to the zone that answers it: the one with the longest origin that the name is at or below.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ZoneServing;
@@ -11,8 +12,8 @@ use crate::snapshot::sought::{HashKey, Sought};
 pub struct Directory {
     /// Sorted by hash, for binary search; origins of the same hash stand side by side.
     by_hash: Vec<Entry>,
-    /// Which numbers of labels origins have, as bits: others need not be looked for.
-    depths: u128,
+    /// Which numbers of labels origins have, the greatest first: others need not be looked for.
+    depths: Vec<u8>,
 }
 
 /// A zone.
@@ -28,18 +29,18 @@ struct Entry {
 impl Directory {
     /// Over these zones.
     pub fn of(key: HashKey, zones: &[Arc<ZoneServing>]) -> Directory {
-        let mut depths = 0;
+        let mut depths = BTreeSet::new();
         let mut by_hash: Vec<_> = zones
             .iter()
             .enumerate()
             .map(|(index, zone)| {
                 let sought = Sought::new(key, zone.content.origin.as_ref());
-                depths |= 1 << sought.label_count();
+                depths.insert(sought.label_count() as u8);
                 Entry { hash: sought.hash_above(0), origin: sought.name().to_name(), index }
             })
             .collect();
         by_hash.sort_unstable_by_key(|entry| (entry.hash, entry.index));
-        Directory { by_hash, depths }
+        Directory { by_hash, depths: depths.into_iter().rev().collect() }
     }
 
     /// The zone that `sought` without at least `skip` labels is in, given the list that the directory was made over.
@@ -55,13 +56,9 @@ impl Directory {
     /// The same as a number: where the zone stands in the list.
     pub fn find_index(&self, sought: &Sought, skip: usize) -> Option<usize> {
         let labels = sought.label_count();
-        let deepest = u32::try_from(labels.checked_sub(skip)?).ok()?;
-        // The deepest origins first; no name has more than 127 labels.
-        let mut depths = self.depths & (u128::MAX >> (127 - deepest.min(127)));
-        while depths != 0 {
-            let depth = 127 - depths.leading_zeros();
-            depths &= !(1 << depth);
-            let skip = labels - depth as usize;
+        let deepest = labels.checked_sub(skip)?;
+        for depth in self.depths.iter().map(|depth| usize::from(*depth)).filter(|depth| *depth <= deepest) {
+            let skip = labels - depth;
             let (hash, name) = (sought.hash_above(skip), sought.wire_above(skip));
             let first = self.by_hash.partition_point(|entry| entry.hash < hash);
             let mut alike = self.by_hash[first..].iter().take_while(|entry| entry.hash == hash);

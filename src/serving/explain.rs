@@ -43,7 +43,7 @@ impl Serving {
     pub fn explain(&self, client: ClientNet, name: NameRef<'_>, rtype: RrType) -> Option<Explanation<'_>> {
         let sought = Sought::new(self.key, name);
         let view = self.view(client);
-        let place = view.place(&sought, rtype)?;
+        let place = view.place_in(view.zone_of(&sought), &sought, rtype)?;
         let (zone, region) = (place.zone, view.region());
         let routing = &zone.routing;
         let moving = routing.split(region).map(|moving| (*moving, self.units.moves_at(client, moving.salt)));

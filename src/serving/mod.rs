@@ -4,6 +4,7 @@
 //! [`crate::door`].
 
 pub mod ahead;
+pub mod asked;
 pub mod chaos;
 pub mod content;
 pub mod cookie;

@@ -42,13 +42,21 @@ impl<'p> Query<'p> {
     ///
     /// Octets behind the last record are not looked at, as BIND and NSD do it: nothing depends on them.
     pub fn read(packet: &'p [u8]) -> Query<'p> {
-        let count = |index: usize| u16::from_be_bytes([packet[4 + 2 * index], packet[5 + 2 * index]]);
+        Query::with_name(packet, NameRef::read(&packet[HEADER..]).ok())
+    }
+
+    /// The same where it is known which name, if any, stands behind the header.
+    #[inline]
+    pub(super) fn with_name(packet: &'p [u8], name: Option<NameRef<'p>>) -> Query<'p> {
         let mut reader = Reader::new(packet, HEADER);
         let mut query = Query { malformed: true, question: None, edns: None, tsig: None };
-        match count(0) {
+        let Some([_, _, _, _, counts @ ..]) = packet.first_chunk::<HEADER>() else { return query };
+        let [questions, answers, authorities, additionals] =
+            [0, 2, 4, 6].map(|at| u16::from_be_bytes([counts[at], counts[at + 1]]));
+        match questions {
             0 => {}
             1 => {
-                query.question = reader.question();
+                query.question = name.and_then(|name| reader.question(name));
                 if query.question.is_none() {
                     return query;
                 }
@@ -56,9 +64,9 @@ impl<'p> Query<'p> {
             // RFC 9619: one question, or none.
             _ => return query,
         }
-        let others = u32::from(count(1)) + u32::from(count(2));
-        let whole = query.read_records(&mut reader, others, others + u32::from(count(3)));
-        Query { malformed: whole.is_none(), ..query }
+        let others = u32::from(answers) + u32::from(authorities);
+        query.malformed = query.read_records(&mut reader, others, others + u32::from(additionals)).is_none();
+        query
     }
 
     /// Reads `count` records, of which the first `others` are not in the additional section.
@@ -125,8 +133,9 @@ impl<'p> Reader<'p> {
     }
 
     /// The question. Its name is not compressed: in front of it there is nothing that a pointer could point at.
-    fn question(&mut self) -> Option<Question<'p>> {
-        let (name, rtype, class) = (self.whole_name()?, self.u16()?, self.u16()?);
+    fn question(&mut self, name: NameRef<'p>) -> Option<Question<'p>> {
+        self.at += name.len();
+        let (rtype, class) = (self.u16()?, self.u16()?);
         Some(Question { name, rtype: RrType(rtype), class: Class(class), end: self.at })
     }
 

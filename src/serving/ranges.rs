@@ -44,9 +44,11 @@ impl Ranges {
     }
 
     /// Whose an address is.
+    #[inline]
     pub fn find(&self, address: IpAddr) -> u16 {
         let (family, address) = self.family(address);
-        family.0[family.at(address)].1
+        // As a rule nobody is told apart.
+        if let [(_, all)] = family.0[..] { all } else { family.0[family.at(address)].1 }
     }
 
     /// Whose an address is, and which addresses around it are the same one's.

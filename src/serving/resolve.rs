@@ -38,7 +38,19 @@ pub struct Heading {
 impl<'s> View<'s> {
     /// Puts the answer to `sought` and `rtype` into `sink`; `sought` is the last name of the chain afterwards.
     pub fn resolve(self, sought: &mut Sought, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> Heading {
-        let Some(mut place) = self.place(sought, rtype) else {
+        self.resolve_in(self.zone_of(sought), sought, rtype, any, sink)
+    }
+
+    /// The same where the number of the zone that holds `sought` is known.
+    pub(super) fn resolve_in(
+        self,
+        zone: Option<usize>,
+        sought: &mut Sought,
+        rtype: RrType,
+        any: AnyPolicy,
+        sink: &mut impl Sink<'s>,
+    ) -> Heading {
+        let Some(mut place) = self.place_in(zone, sought, rtype) else {
             return Heading { rcode: Rcode::REFUSED, authoritative: false, trail: Trail::default() };
         };
         sink.enter(place.zone.scope(place.snapshot), sought);
@@ -85,7 +97,7 @@ impl<'s> View<'s> {
             if !sink.follow(spot, sought) {
                 return done;
             }
-            let Some(next) = self.place(sought, rtype) else { return done };
+            let Some(next) = self.place_in(self.zone_of(sought), sought, rtype) else { return done };
             // Some validators take an answer from two zones for one zone's, and miss its signatures.
             let mixes =
                 snapshot.origin() != next.snapshot.origin() && (snapshot.is_signed() || next.snapshot.is_signed());
@@ -100,6 +112,7 @@ impl<'s> View<'s> {
 }
 
 /// Which rule answers, by name.
+#[inline]
 fn rule(snapshot: &Snapshot, sought: &Sought, found: Found<'_>) -> Decided {
     let (rule, name) = match found {
         Found::Data(found, _) | Found::Alias(found, _) | Found::NoData(found) | Found::All(found) => {
@@ -226,6 +239,9 @@ fn put_all<'s>(found: Match<'s>, rtype: RrType, any: AnyPolicy, sink: &mut impl 
 
 /// Puts in the addresses that an RRset's names lead to: required ones first, so that they are the last to be cut.
 fn put_addresses<'s>(place: Place<'s>, set: WireSet<'s>, spot: Spot, referral: bool, sink: &mut impl Sink<'s>) {
+    if !set.has_links() {
+        return;
+    }
     for required in [true, false] {
         for link in set.links().filter(|link| link.node != 0 && (referral && link.required) == required) {
             let node = place.snapshot.node_at(link.node);

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::Serving;
+use super::asked::Asked;
 use super::chaos;
 use super::cookie::Standing;
 use super::edns::{BADCOOKIE, ExtendedError, Opt};
@@ -14,7 +15,6 @@ use crate::net::{ClientNet, Network};
 use crate::rr::{Class, RrType};
 use crate::snapshot::answer::Rcode;
 use crate::snapshot::emit::{HEADER, Proofs, Writer};
-use crate::snapshot::sought::Sought;
 use crate::time::Timestamp;
 
 /// How a query came.
@@ -98,23 +98,15 @@ impl Serving {
 
     /// The same as [`Serving::respond`]; says what was told, too.
     pub fn respond_telling(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<Answered> {
-        let mut sought = Sought::default();
-        sought.set(self.key, packet.get(HEADER..).unwrap_or_default());
-        self.respond_to(packet, &mut sought, asker, out)
+        self.respond_to(packet, &mut Asked::of(self, packet), asker, out)
     }
 
-    /// The number of the zone that the name is in which a packet asks for, if any.
-    pub fn zone_asked_for(&self, packet: &[u8]) -> Option<usize> {
-        let sought = Sought::read(self.key, packet.get(HEADER..)?)?;
-        self.directory.find_index(&sought, 0)
-    }
-
-    /// The same as [`Serving::respond_telling`] where `sought` was [set](Sought::set) to the packet's octets behind the header already.
-    pub fn respond_to(&self, packet: &[u8], sought: &mut Sought, asker: &Asker, out: &mut [u8]) -> Option<Answered> {
+    /// The same as [`Serving::respond_telling`] where `asked` was [set](Asked::set) to what the packet asks this very serving for.
+    pub fn respond_to(&self, packet: &[u8], asked: &mut Asked, asker: &Asker, out: &mut [u8]) -> Option<Answered> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
-        let query = Query::read(packet);
+        let query = asked.query(packet);
         let mut reply = Reply {
             serving: self,
             packet,
@@ -126,7 +118,7 @@ impl Serving {
             limit: self.limit(query.edns.map(|edns| edns.payload), asker.transport),
         };
         Some(match reply.judge(&query) {
-            Ok(question) => reply.answer(&question, sought, out),
+            Ok(question) => reply.answer(&question, asked, out),
             Err(refusal) => reply.refuse(&refusal, out).into(),
         })
     }
@@ -202,11 +194,12 @@ impl<'q> Reply<'q> {
         }
     }
 
-    fn answer(&mut self, question: &Question<'_>, sought: &mut Sought, out: &mut [u8]) -> Answered {
+    fn answer(&mut self, question: &Question<'_>, asked: &mut Asked, out: &mut [u8]) -> Answered {
         if question.class == Class::CH {
             return self.answer_chaos(question, out).into();
         }
         let serving = self.serving;
+        let Asked { sought, zone, .. } = asked;
         debug_assert_eq!(sought.name(), question.name);
         let any = if self.asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
         let dnssec = self.opt.is_some_and(|opt| opt.is_dnssec_ok());
@@ -218,7 +211,7 @@ impl<'q> Reply<'q> {
         let named = self.opt.and_then(|opt| opt.client());
         let client = named.unwrap_or(ClientNet::from_source(self.asker.source));
         let view = serving.view(client);
-        let heading = view.resolve(sought, question.rtype, any, &mut writer);
+        let heading = view.resolve_in(*zone, sought, question.rtype, any, &mut writer);
         let end = writer.finish();
         let (truncated, counts, ttl) = (writer.is_truncated(), writer.counts(), writer.greatest_ttl());
         if heading.rcode == Rcode::REFUSED {
@@ -273,14 +266,12 @@ impl<'q> Reply<'q> {
         let aa = if heading.authoritative { AA } else { 0 };
         let tc = if truncated { TC } else { 0 };
         let packet = self.packet;
-        out[..2].copy_from_slice(&packet[..2]);
-        out[2] = QR | aa | tc | packet[2] & KEPT[0];
-        out[3] = packet[3] & KEPT[1] | (heading.rcode.0 & 0x0F) as u8;
+        let kept = [packet[2] & KEPT[0], packet[3] & KEPT[1]];
+        let flags = [QR | aa | tc | kept[0], kept[1] | (heading.rcode.0 & 0x0F) as u8];
+        let [c0, c1, c2] = counts.map(u16::to_be_bytes);
+        let header = [[packet[0], packet[1]], flags, u16::from(self.question_end.is_some()).to_be_bytes(), c0, c1, c2];
+        out[..HEADER].copy_from_slice(header.as_flattened());
         debug_assert_eq!(opcode(out), opcode(packet));
-        out[4..6].copy_from_slice(&u16::from(self.question_end.is_some()).to_be_bytes());
-        for (at, count) in [6, 8, 10].into_iter().zip(counts) {
-            out[at..at + 2].copy_from_slice(&count.to_be_bytes());
-        }
     }
 
     /// Writes the OPT record, if the query had one (RFC 6891 §6.1.1), at `end`; returns where the message ends then.

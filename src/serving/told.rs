@@ -44,9 +44,18 @@ pub struct Decided {
 /// The rules that decided an answer: the first of each zone that its aliases led through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    steps: [Option<(Edition, Decided)>; TRAIL],
+    steps: [Step; TRAIL],
+    count: u8,
     /// Whether it led through more zones than there is room for.
     pub is_longer: bool,
+}
+
+/// A zone that was entered, and what decided in it: in an order without gaps, as it is handed on with every answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Step {
+    name: u64,
+    edition: Edition,
+    rule: Rule,
 }
 
 /// Zones that a trail has room for: aliases that lead through more of ours are hardly ever seen.
@@ -55,15 +64,19 @@ const TRAIL: usize = 3;
 impl Trail {
     /// A zone was entered, and decided so.
     pub(crate) fn enter(&mut self, edition: Edition, decided: Decided) {
-        match self.steps.iter_mut().find(|step| step.is_none()) {
-            Some(free) => *free = Some((edition, decided)),
+        match self.steps.get_mut(usize::from(self.count)) {
+            Some(free) => {
+                *free = Step { name: decided.name, edition, rule: decided.rule };
+                self.count += 1;
+            }
             None => self.is_longer = true,
         }
     }
 
     /// The rules, in order.
     pub fn steps(&self) -> impl Iterator<Item = (Edition, Decided)> {
-        self.steps.iter().map_while(|step| *step)
+        let steps = self.steps[..usize::from(self.count)].iter();
+        steps.map(|Step { name, edition, rule }| (*edition, Decided { rule: *rule, name: *name }))
     }
 }
 

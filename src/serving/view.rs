@@ -125,13 +125,18 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The zone that `sought` is answered from, and what of it. A DS RRset is the parent's (RFC 4035 §3.1.4.1): at the
-    /// origin of a zone whose parent is served as well it is answered from there.
-    pub(super) fn place(self, sought: &Sought, rtype: RrType) -> Option<Place<'s>> {
-        let find = |skip| self.serving.directory.find(&self.serving.zones, sought, skip);
-        let mut zone = find(0)?;
+    /// The number of the zone that holds `sought`.
+    pub(super) fn zone_of(self, sought: &Sought) -> Option<usize> {
+        self.serving.directory.find_index(sought, 0)
+    }
+
+    /// What `sought` is answered from: the zone of this number, which holds it. A DS RRset is the parent's (RFC 4035
+    /// §3.1.4.1): at the origin of a zone whose parent is served as well it is answered from there.
+    #[inline]
+    pub(super) fn place_in(self, zone: Option<usize>, sought: &Sought, rtype: RrType) -> Option<Place<'s>> {
+        let mut zone: &ZoneServing = self.serving.zones.get(zone?)?;
         if rtype == RrType::DS && zone.content.origin.as_ref().len() == sought.len() && sought.label_count() > 0 {
-            zone = find(1).unwrap_or(zone);
+            zone = self.serving.directory.find(&self.serving.zones, sought, 1).unwrap_or(zone);
         }
         let site = match zone.only_site() {
             Some(site) if !matches!(self.pick, Pick::Site(..)) => site,

@@ -89,6 +89,7 @@ pub struct Scope<'s> {
 
 impl Scope<'_> {
     /// The TTL to tell of an RRset and its signatures.
+    #[inline]
     pub fn ttl_of(&self, set: WireSet<'_>) -> Ttl {
         self.capped.map_or(set.ttl(), |capped| capped.ttl_of(set))
     }

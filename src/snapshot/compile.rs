@@ -6,7 +6,6 @@ use foldhash::{HashMap, HashSet};
 
 use super::denial::{Denial, Hashed};
 use super::encode::{LINKED, signatures_over};
-use super::memory::{Memory, Usual};
 use super::node::{Arena, Flags, Link, SetParts};
 use super::sought::{HashKey, Sought};
 use super::table::Table;
@@ -59,13 +58,8 @@ pub enum CompileError {
 impl Snapshot {
     /// Compiles a zone.
     pub fn compile(zone: &Zone, shape: Shape) -> Result<Snapshot, CompileError> {
-        Snapshot::compile_in(zone, shape, &Usual)
-    }
-
-    /// Compiles a zone into memory from `memory`.
-    pub fn compile_in(zone: &Zone, shape: Shape, memory: &impl Memory) -> Result<Snapshot, CompileError> {
         let Some(soa) = zone.soa() else { return Err(CompileError::NoSoa { origin: zone.origin().to_name() }) };
-        let mut compiler = Compiler::new(zone, shape, memory);
+        let mut compiler = Compiler::new(zone, shape);
         let mut hidden_by: Option<NameRef<'_>> = None;
         for owner in zone.owners() {
             if hidden_by.is_some_and(|top| owner.name.is_below(top)) {
@@ -129,14 +123,14 @@ struct OpenLink<'z> {
 }
 
 impl<'z> Compiler<'z> {
-    fn new(zone: &'z Zone, shape: Shape, memory: &impl Memory) -> Compiler<'z> {
+    fn new(zone: &'z Zone, shape: Shape) -> Compiler<'z> {
         let names = count_names(zone);
         Compiler {
             zone,
             shape,
             origin: zone.origin().to_lowercase(),
-            arena: Arena::within(memory.reserve(octets_needed(zone, names))),
-            table: Table::with_room_for(names, memory),
+            arena: Arena::within(Vec::with_capacity(octets_needed(zone, names))),
+            table: Table::with_room_for(names),
             parts: SetParts::default(),
             last: None,
             most_labels: 0,

@@ -136,6 +136,7 @@ impl<'o, 's> Writer<'o, 's> {
         }
     }
 
+    #[inline]
     fn owner_at(&self, owner: Owner) -> usize {
         match owner {
             Owner::Sought => self.sought_at,
@@ -161,15 +162,13 @@ impl<'o, 's> Writer<'o, 's> {
 
     /// Copies records and fills in what depends on the message: owner and TTL.
     fn copy_records(&mut self, records: &[u8], owner: [u8; 2], ttl: Ttl) {
-        let start = self.at;
-        let end = start + records.len();
-        self.out[start..end].copy_from_slice(records);
-        let mut at = start;
-        while at < end {
-            let record = &mut self.out[at..];
-            record[..2].copy_from_slice(&owner);
-            record[6..10].copy_from_slice(&ttl.seconds().to_be_bytes());
-            at += RECORD_HEAD + u16::from_be_bytes([record[10], record[11]]) as usize;
+        let end = self.at + records.len();
+        let mut rest = &mut self.out[self.at..end];
+        rest.copy_from_slice(records);
+        while let Some((head, behind)) = rest.split_first_chunk_mut::<RECORD_HEAD>() {
+            head[..2].copy_from_slice(&owner);
+            head[6..10].copy_from_slice(&ttl.seconds().to_be_bytes());
+            rest = behind.get_mut(usize::from(u16::from_be_bytes([head[10], head[11]]))..).unwrap_or_default();
         }
         self.at = end;
     }
@@ -248,11 +247,13 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
     fn enter(&mut self, scope: Scope<'s>, sought: &Sought) {
         self.scope = scope;
         self.sought_len = sought.len();
-        self.origin_at = self.skip(self.sought_at, sought.len() - scope.origin_len);
+        let front = sought.len() - scope.origin_len;
+        // The name in the question is not compressed.
+        self.origin_at = if self.sought_at == HEADER { HEADER + front } else { self.skip(self.sought_at, front) };
     }
 
     fn put(&mut self, section: Section, owner: Owner, set: WireSet<'s>) -> Option<Spot> {
-        if section != Section::Answer {
+        if self.proofs.is_some() && section != Section::Answer {
             self.put_queued_proofs();
         }
         if self.truncated {
@@ -271,7 +272,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             };
         };
         let (start, ttl) = (self.at, self.scope.ttl_of(set));
-        if section != (Section::Additional { required: false }) {
+        if !matches!(section, Section::Additional { required: false }) {
             self.greatest = self.greatest.max(ttl);
         }
         self.copy_records(set.body(), owner, ttl);
@@ -286,7 +287,9 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             let (rdata, _) = set.first_rdata();
             self.redirection = Some((start + RECORD_HEAD, rdata.len()));
         }
-        self.copy_records(signatures, owner, ttl);
+        if !signatures.is_empty() {
+            self.copy_records(signatures, owner, ttl);
+        }
         self.count(section, set.record_count() + signature_count);
         Some(Spot(start as u16))
     }

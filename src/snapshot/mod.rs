@@ -11,7 +11,6 @@ pub mod compile;
 pub mod denial;
 pub mod emit;
 pub mod lookup;
-pub mod memory;
 pub mod node;
 pub mod sought;
 

@@ -70,12 +70,14 @@ pub struct Node<'a> {
 /// An RRset as it goes out.
 #[derive(Clone, Copy)]
 pub struct WireSet<'a> {
-    head: &'a [u8; SET_HEAD],
+    /// All of it, as it lies there.
+    octets: &'a [u8],
     signature_count: u16,
-    pointers: &'a [u8],
-    links: &'a [u8],
-    body: &'a [u8],
-    signatures: &'a [u8],
+    /// Where the pointers, the links, the body and the signatures begin; small, since sets are handed on all the time.
+    pointers: u32,
+    links: u32,
+    body: u32,
+    signatures: u32,
 }
 
 /// From a name in an RRset's body to the node with its addresses.
@@ -251,49 +253,50 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> WireSet<'a> {
+    #[inline]
     fn at(octets: &'a [u8], at: usize) -> WireSet<'a> {
-        let Some((head, rest)) = octets[at..].split_first_chunk() else { unreachable!("RRsets are whole") };
-        let body_len = u16_at(head, 8) as usize;
-        if head[10] == 0 {
-            return WireSet {
-                head,
-                signature_count: 0,
-                pointers: &[],
-                links: &[],
-                body: &rest[..body_len],
-                signatures: &[],
-            };
+        let octets = &octets[at..];
+        let body_len = u32::from(u16_at(octets, 8));
+        let (mut signature_count, mut signatures_len) = (0, 0);
+        let (mut pointers, mut links, mut body) = (SET_HEAD as u32, SET_HEAD as u32, SET_HEAD as u32);
+        if octets[10] != 0 {
+            let more = |index: usize| u16_at(octets, SET_HEAD + 2 * index);
+            (signature_count, signatures_len) = (more(0), u32::from(more(1)));
+            pointers += MORE as u32;
+            links = pointers + u32::from(more(2)) * 2;
+            body = links + u32::from(more(3)) * LINK as u32;
         }
-        let (more, rest) = rest.split_at(MORE);
-        let (pointers, rest) = rest.split_at(u16_at(more, 4) as usize * 2);
-        let (links, rest) = rest.split_at(u16_at(more, 6) as usize * LINK);
-        let (body, rest) = rest.split_at(body_len);
-        let signatures = &rest[..u16_at(more, 2) as usize];
-        WireSet { head, signature_count: u16_at(more, 0), pointers, links, body, signatures }
+        let signatures = body + body_len;
+        let octets = &octets[..(signatures + signatures_len) as usize];
+        WireSet { octets, signature_count, pointers, links, body, signatures }
     }
 
+    /// How many octets it takes.
     fn len(self) -> usize {
-        let more = if self.head[10] == 0 { 0 } else { MORE };
-        SET_HEAD + more + self.pointers.len() + self.links.len() + self.body.len() + self.signatures.len()
+        self.octets.len()
+    }
+
+    fn part(self, from: u32, to: u32) -> &'a [u8] {
+        &self.octets[from as usize..to as usize]
     }
 
     /// Whether both go out alike; where their links lead is left out.
     pub(super) fn same_records(self, other: WireSet<'_>) -> bool {
-        self.head == other.head
+        self.octets[..SET_HEAD] == other.octets[..SET_HEAD]
             && self.signature_count == other.signature_count
-            && self.pointers == other.pointers
-            && self.body == other.body
-            && self.signatures == other.signatures
+            && self.part(self.pointers, self.links) == other.part(other.pointers, other.links)
+            && self.body() == other.body()
+            && self.signatures() == other.signatures()
     }
 
     /// The type.
     pub fn rtype(self) -> RrType {
-        RrType(u16_at(self.head, 0))
+        RrType(u16_at(self.octets, 0))
     }
 
     /// How many records there are.
     pub fn record_count(self) -> u16 {
-        u16_at(self.head, 6)
+        u16_at(self.octets, 6)
     }
 
     /// How many RRSIG records cover it.
@@ -303,32 +306,37 @@ impl<'a> WireSet<'a> {
 
     /// The TTL of the records and of their signatures.
     pub fn ttl(self) -> Ttl {
-        Ttl::from_wire(u32_at(self.head, 2))
+        Ttl::from_wire(u32_at(self.octets, 2))
     }
 
     /// Where in memory it lies: what tells it from any other for as long as its snapshot is there.
     pub(super) fn place(self) -> usize {
-        self.head.as_ptr().addr()
+        self.octets.as_ptr().addr()
     }
 
     /// The records as they go out, owners and pointers to be filled in.
     pub fn body(self) -> &'a [u8] {
-        self.body
+        self.part(self.body, self.signatures)
     }
 
     /// The RRSIG records that cover it, owners to be filled in.
     pub fn signatures(self) -> &'a [u8] {
-        self.signatures
+        &self.octets[self.signatures as usize..]
     }
 
     /// Where in the body pointers to the origin are to be filled in.
     pub fn pointers(self) -> impl Iterator<Item = usize> + 'a {
-        self.pointers.chunks_exact(2).map(|octets| u16_at(octets, 0) as usize)
+        self.part(self.pointers, self.links).chunks_exact(2).map(|octets| u16_at(octets, 0) as usize)
+    }
+
+    /// Whether it leads to nodes with addresses, or may.
+    pub fn has_links(self) -> bool {
+        self.links < self.body
     }
 
     /// Its links to nodes with addresses.
     pub fn links(self) -> impl Iterator<Item = Link> + 'a {
-        self.links.chunks_exact(LINK).map(|octets| {
+        self.part(self.links, self.body).chunks_exact(LINK).map(|octets| {
             let node = u32_at(octets, 2);
             Link { name_at: u16_at(octets, 0), node: node & !REQUIRED, required: node & REQUIRED != 0 }
         })
@@ -336,7 +344,8 @@ impl<'a> WireSet<'a> {
 
     /// The data of the first record, and whether its end is a pointer to the origin yet to be filled in.
     pub fn first_rdata(self) -> (&'a [u8], bool) {
-        let rdata = &self.body[12..12 + u16::from_be_bytes([self.body[10], self.body[11]]) as usize];
+        let body = self.body();
+        let rdata = &body[12..12 + u16::from_be_bytes([body[10], body[11]]) as usize];
         (rdata, self.pointers().next().is_some_and(|at| at + 2 == 12 + rdata.len()))
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::denial::Denial;
-use super::memory::Memory;
 use super::node::{Arena, Flags, Link, Node, SetParts, WireSet};
 use super::table::Table;
 use super::{Layer, OVER, Snapshot};
@@ -21,12 +20,12 @@ const MOST: usize = OVER as usize;
 impl Snapshot {
     /// Gives up what lies in the base of `other`, too, and answers from there. A snapshot that has little in common, or is
     /// signed, stays as it is.
-    pub fn share(&mut self, other: &Snapshot, memory: &impl Memory) {
+    pub fn share(&mut self, other: &Snapshot) {
         let alike = self.shape == other.shape && self.origin == other.origin && self.over.is_none();
         if !alike || !matches!((&self.denial, &other.denial), (Denial::None, Denial::None)) {
             return;
         }
-        let Some(over) = Over::of(&self.base, other, memory) else { return };
+        let Some(over) = Over::of(&self.base, other) else { return };
         let (over, negative_soa) = over.finish(self.base.arena.wire_set(self.negative_soa));
         (self.base, self.over, self.negative_soa) = (Arc::clone(&other.base), Some(Box::new(over)), negative_soa);
     }
@@ -45,7 +44,7 @@ struct Over<'a> {
 }
 
 impl<'a> Over<'a> {
-    fn of(full: &'a Layer, other: &'a Snapshot, memory: &impl Memory) -> Option<Over<'a>> {
+    fn of(full: &'a Layer, other: &'a Snapshot) -> Option<Over<'a>> {
         let (base, key) = (&*other.base, other.key());
         if full.arena.len().max(base.arena.len()) > MOST {
             return None;
@@ -75,7 +74,7 @@ impl<'a> Over<'a> {
             let strangers = base.table.nodes().map(|at| base.arena.node(at));
             gone.extend(strangers.filter(|node| twin(full, *node).is_none()));
         }
-        let table = Table::with_room_for(own.len() + gone.len(), memory);
+        let table = Table::with_room_for(own.len() + gone.len());
         let layer = Layer { table, arena: Arena::default() };
         let mut over = Over { full, base, key, layer, moved: HashMap::default(), open_links: Vec::new() };
         own.into_iter().for_each(|at| over.lay(at));

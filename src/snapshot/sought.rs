@@ -33,6 +33,19 @@ impl HashKey {
         self.fold(hash, u64::from_le_bytes(last))
     }
 
+    /// The same of a label that stands at `start..end` in a name's room, where a whole word can be read at its last octet.
+    fn extend_within(self, parent: u64, room: &[u8; ROOM], start: usize, end: usize) -> u64 {
+        let (mut hash, mut at) = (parent, start);
+        loop {
+            let word = room[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+            if at + WORD > end {
+                return self.fold(hash, word & ((1 << (8 * (end - at))) - 1));
+            }
+            hash = self.fold(hash, word);
+            at += WORD;
+        }
+    }
+
     /// The hash of the wildcard right below a name, from that of the name.
     pub(crate) fn of_wildcard(self, encloser: u64) -> u64 {
         self.extend(encloser, b"\x01*")
@@ -62,11 +75,15 @@ impl HashKey {
 
 /// So many octets are put into lower case at once.
 const BLOCK: usize = 16;
+/// So many octets are hashed at once.
+const WORD: usize = 8;
+/// Room for a name in whole blocks, and for a word behind it.
+const ROOM: usize = MAX_NAME.next_multiple_of(BLOCK) + WORD;
 
 /// A name that is looked for.
 pub struct Sought {
-    /// The name, with room for whole blocks; nothing looks at what stands behind it.
-    wire: [u8; MAX_NAME.next_multiple_of(BLOCK)],
+    /// The name; what stands behind it means nothing.
+    wire: [u8; ROOM],
     len: u8,
     labels: u8,
     starts: [u8; 128],
@@ -76,17 +93,11 @@ pub struct Sought {
 impl Default for Sought {
     /// The root name, under no key: to be [set](Sought::set). Costs more than setting it: best kept for the next name.
     fn default() -> Sought {
-        Sought { wire: [0; MAX_NAME.next_multiple_of(BLOCK)], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
+        Sought { wire: [0; ROOM], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
     }
 }
 
 impl Sought {
-    /// The name at the start of `octets`, which may go on behind it; none if no uncompressed name stands there.
-    pub fn read(key: HashKey, octets: &[u8]) -> Option<Sought> {
-        let mut sought = Sought::default();
-        sought.set(key, octets).then_some(sought)
-    }
-
     /// A name to look for.
     pub fn new(key: HashKey, name: NameRef<'_>) -> Sought {
         let mut sought = Sought::default();
@@ -98,33 +109,32 @@ impl Sought {
 
     /// Looks for another name from here on; `false`, with the name undefined, if no uncompressed name stands there.
     pub fn set(&mut self, key: HashKey, octets: &[u8]) -> bool {
+        // No name goes on behind these; so none has more labels than there is room for.
+        let octets = &octets[..octets.len().min(MAX_NAME)];
         let (mut at, mut labels) = (0, 0);
         loop {
-            let Some(&len) = octets.get(at) else { return false };
-            if len == 0 {
-                break;
-            }
-            if len > 63 || labels == 127 {
-                return false;
-            }
-            self.starts[labels] = at as u8;
-            labels += 1;
-            at += 1 + len as usize;
-            if at >= MAX_NAME {
-                return false;
+            match octets.get(at) {
+                Some(0) => break,
+                Some(&len @ ..=63) => {
+                    self.starts[labels] = at as u8;
+                    labels += 1;
+                    at += 1 + len as usize;
+                }
+                _ => return false,
             }
         }
         self.len = at as u8 + 1;
         self.labels = labels as u8;
         self.starts[labels] = at as u8;
-        let (wire, _) = self.wire.as_chunks_mut();
-        for (folded, octets) in wire.iter_mut().zip(octets[..=at].chunks(BLOCK)) {
-            *folded = lower(octets);
-        }
-        self.hashes[labels] = key.root();
+        self.wire[..=at].copy_from_slice(&octets[..=at]);
+        let (blocks, _) = self.wire.as_chunks_mut::<BLOCK>();
+        blocks.iter_mut().take(at / BLOCK + 1).for_each(|block| block.make_ascii_lowercase());
+        let (mut hash, mut end) = (key.root(), at);
+        self.hashes[labels] = hash;
         for i in (0..labels).rev() {
-            let label = &self.wire[self.starts[i] as usize..self.starts[i + 1] as usize];
-            self.hashes[i] = key.extend(self.hashes[i + 1], label);
+            let start = self.starts[i] as usize;
+            hash = key.extend_within(hash, &self.wire, start, end);
+            (self.hashes[i], end) = (hash, start);
         }
         true
     }
@@ -156,17 +166,6 @@ impl Sought {
     }
 }
 
-/// At most a block of octets in lower case, with anything behind them.
-fn lower(octets: &[u8]) -> [u8; BLOCK] {
-    let mut block = [0; BLOCK];
-    match octets.try_into() {
-        Ok(whole) => block = whole,
-        Err(_) => block[..octets.len()].copy_from_slice(octets),
-    }
-    block.make_ascii_lowercase();
-    block
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +190,7 @@ mod tests {
         let key = HashKey::new([7; 16]);
         let long = [&[63; 64][..], &[63; 64], &[63; 64], &[63; 64], &[0]].concat();
         for octets in [&b""[..], b"\x03ab", b"\xC0\x0c", b"\x01a\xC0\x0c", b"\x40", &long, &[1; 300]] {
-            assert!(Sought::read(key, octets).is_none(), "{octets:?}");
+            assert!(!Sought::default().set(key, octets), "{octets:?}");
         }
     }
 }

@@ -1,7 +1,5 @@
 //! From the hash of a name to its node: one open-addressing hash table.
 
-use super::memory::Memory;
-
 /// Where a name's node is: a part of the hash, to tell most strangers apart, and the node's place in the arena.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -18,11 +16,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub fn with_room_for(names: usize, memory: &impl Memory) -> Table {
+    pub fn with_room_for(names: usize) -> Table {
         let count = (names * 3 / 2 + 2).next_power_of_two();
-        let mut slots = memory.reserve(count);
-        slots.resize(count, Slot::default());
-        Table { slots, used: 0 }
+        Table { slots: vec![Slot::default(); count], used: 0 }
     }
 
     /// How many nodes are in it.
@@ -81,11 +77,10 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::memory::Usual;
 
     #[test]
     fn names_whose_hashes_collide_are_all_found() {
-        let mut table = Table::with_room_for(6, &Usual);
+        let mut table = Table::with_room_for(6);
         // The same place and tag, the same place only, and the last place of the table, behind which it goes on in front.
         let hashes = [7, 7, 7 | 1 << 40, u64::MAX, u64::MAX, u64::MAX];
         for (hash, node) in hashes.into_iter().zip(1..) {

@@ -12,7 +12,6 @@ use crate::serving::Serving;
 use crate::serving::content::Content;
 use crate::serving::respond::{Asker, Transport};
 use crate::snapshot::Snapshot;
-use crate::snapshot::memory::Usual;
 use crate::snapshot::node::Flags;
 use crate::time::Timestamp;
 use crate::zone::diff::diff;
@@ -119,7 +118,7 @@ fn what_is_shared_answers_as_what_stands_alone() {
         assert_eq!(zone.rrsets().count(), second.zone.rrsets().count());
         assert_eq!((zone.digest(), zone.len()), (second.zone.digest(), second.zone.len()));
         let mut snapshot = Snapshot::compile(&second.zone, second.snapshot.shape()).unwrap();
-        snapshot.share(&first.snapshot, &Usual);
+        snapshot.share(&first.snapshot);
         assert_eq!(snapshot.len(), second.snapshot.len());
         match &snapshot.over {
             Some(over) => {
@@ -149,6 +148,6 @@ fn what_has_little_in_common_stands_alone() {
     let proposal = zone("x.example", &[("a", &half(0)), ("b", &half(25))], &[0], &[]);
     let [first, second] = &proposal.content.sites[..] else { panic!("two sites") };
     let mut own = Snapshot::compile(&second.zone, second.snapshot.shape()).unwrap();
-    own.share(&first.snapshot, &Usual);
+    own.share(&first.snapshot);
     assert!(own.over.is_none());
 }
