@@ -11,9 +11,10 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use tokio::net::TcpStream;
 
 use super::connections::Ticket;
-use super::dnstap::{Ends, Exchange, Protocol};
+use super::dnstap::{Ends, Protocol};
+use super::stage::Came;
 use super::tcp::Shared;
-use crate::serving::respond::{Asker, Transport};
+use crate::serving::respond::Transport;
 
 /// Octets of the longest message with its length.
 const FRAME: usize = 2 + 65_535;
@@ -171,22 +172,12 @@ impl Conversation {
         let (mut used, mut ready, mut queries) = (0, 0, 0);
         let Some(_) = whole_frame(input) else { return (0, 0, 0) };
         let serving = shared.stage.load();
-        let asker = Asker { source: self.ends.client.ip(), transport: Transport::Tcp, now: super::now() };
         while ready < ENOUGH
             && let Some(packet) = whole_frame(input)
         {
-            let answered = serving.respond_telling(packet, &asker, &mut output[ready + 2..ready + FRAME]);
-            shared.stage.note(answered.as_ref(), asker.now);
-            let length = answered.map(|answered| answered.length);
-            let answer = length.map(|length| &output[ready + 2..ready + 2 + length]);
-            shared.counters.answered_from(&serving, Transport::Tcp, packet, answer);
-            shared.stage.show(|| Exchange {
-                protocol: Protocol::Tcp,
-                ends: self.ends,
-                query: packet,
-                answer: answer.unwrap_or_default(),
-            });
-            if let Some(length) = length {
+            let came = Came { packet, transport: Transport::Tcp, protocol: Protocol::Tcp, ends: self.ends };
+            let room = &mut output[ready + 2..ready + FRAME];
+            if let Some(length) = shared.stage.answer(&serving, came, &shared.counters, room).map(<[u8]>::len) {
                 output[ready..ready + 2].copy_from_slice(&(length as u16).to_be_bytes());
                 ready += 2 + length;
                 queries += 1;

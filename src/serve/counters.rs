@@ -120,9 +120,15 @@ impl Counters {
     }
 
     /// Notes a query that was answered from `serving`, its zone with it; for who shares these numbers with others.
-    pub fn answered_from(&self, serving: &Serving, transport: Transport, query: &[u8], answer: Option<&[u8]>) {
-        let asked = Asked::of(serving, query);
-        self.answered(transport, query, &asked, answer);
+    pub fn answered_from(
+        &self,
+        serving: &Serving,
+        transport: Transport,
+        query: &[u8],
+        asked: &Asked,
+        answer: Option<&[u8]>,
+    ) {
+        self.answered(transport, query, asked, answer);
         if let Some(zone) = asked.zone() {
             self.zones.add(serving, zone);
         }
@@ -169,10 +175,10 @@ mod tests {
     fn workers_add_up() {
         let (one, two) = (Counters::owned(), Counters::shared());
         let query = b"\0\0\0\0\0\x01\0\0\0\0\0\0\x07example\x03net\0\0\x1C\0\x01";
-        let nothing = Serving::default();
-        one.answered_from(&nothing, Transport::Udp, query, Some(&[0, 0, 0x80, 0x83]));
-        two.answered_from(&nothing, Transport::Tcp, &[0; 12], Some(&[0; 5000]));
-        two.answered_from(&nothing, Transport::Tcp, &[0; 3], None);
+        let asks = |query: &[u8]| Asked::of(&Serving::default(), query);
+        one.answered(Transport::Udp, query, &asks(query), Some(&[0, 0, 0x80, 0x83]));
+        two.answered(Transport::Tcp, &[0; 12], &asks(&[0; 12]), Some(&[0; 5000]));
+        two.answered(Transport::Tcp, &[0; 3], &asks(&[0; 3]), None);
         two.add(|t| &t.accept_errors, 7);
         let mut total = Tally::default();
         one.add_to(&mut total);
@@ -195,7 +201,7 @@ mod tests {
             (Transport::Tcp, &asks(b"\x07example\0")),
             (Transport::Tcp, &vec![0; 5]),
         ] {
-            counters.answered_from(&serving, transport, query, None);
+            counters.answered_from(&serving, transport, query, &Asked::of(&serving, query), None);
         }
         let mut total = BTreeMap::new();
         counters.zones().add_to(&mut total);

@@ -19,11 +19,11 @@ use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseI
 use hickory_server::zone_handler::{MessageResponse, MessageResponseBuilder, Queries};
 
 use super::counters::Counters;
-use super::dnstap::{self, Ends, Exchange};
+use super::dnstap::{self, Ends};
 use super::front::Clients;
-use super::stage::Stage;
+use super::stage::{Came, Stage};
 use crate::serving::edns::PADDING_BLOCK;
-use crate::serving::respond::{Asker, Transport};
+use crate::serving::respond::Transport;
 
 thread_local! {
     static ANSWER: RefCell<Box<[u8]>> = RefCell::new(vec![0; 65_535].into());
@@ -73,22 +73,8 @@ impl Handler {
             Protocol::Quic => (Transport::Encrypted, dnstap::Protocol::Quic),
             _ => (Transport::Encrypted, dnstap::Protocol::Tls),
         };
-        let client = self.client(request)?;
-        let asker = Asker { source: client.ip(), transport, now: super::now() };
-        ANSWER.with_borrow_mut(|out| {
-            let serving = self.stage.load();
-            let answered = serving.respond_telling(packet, &asker, out);
-            self.stage.note(answered.as_ref(), asker.now);
-            let answer = answered.map(|answered| &out[..answered.length]);
-            self.counters.answered_from(&serving, transport, packet, answer);
-            self.stage.show(|| Exchange {
-                protocol,
-                ends: Ends::of(client),
-                query: packet,
-                answer: answer.unwrap_or_default(),
-            });
-            answer.map(Reply::read)
-        })
+        let came = Came { packet, transport, protocol, ends: Ends::of(self.client(request)?) };
+        ANSWER.with_borrow_mut(|out| self.stage.answer(&self.stage.load(), came, &self.counters, out).map(Reply::read))
     }
 }
 

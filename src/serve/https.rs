@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::Ticket;
-use super::dnstap::{Ends, Exchange, Protocol};
+use super::dnstap::{Ends, Protocol};
 use super::front::Front;
-use super::stage::Stage;
-use crate::serving::respond::{Asker, Transport};
+use super::stage::{Came, Stage};
+use crate::serving::respond::Transport;
 
 /// The media type of DNS messages (RFC 8484 §6).
 const MEDIA_TYPE: &str = "application/dns-message";
@@ -110,20 +110,9 @@ impl Https {
             Ok(packet) => packet,
             Err(wrong) => return refusal(wrong),
         };
-        let asker = Asker { source: ends.client.ip(), transport: Transport::Encrypted, now: super::now() };
+        let came = Came { packet: &packet, transport: Transport::Encrypted, protocol: Protocol::Https, ends };
         let answer = ANSWER.with_borrow_mut(|out| {
-            let serving = self.stage.load();
-            let answered = serving.respond_telling(&packet, &asker, out);
-            self.stage.note(answered.as_ref(), asker.now);
-            let answer = answered.map(|answered| &out[..answered.length]);
-            front.counters.answered_from(&serving, Transport::Encrypted, &packet, answer);
-            self.stage.show(|| Exchange {
-                protocol: Protocol::Https,
-                ends,
-                query: &packet,
-                answer: answer.unwrap_or_default(),
-            });
-            answer.map(Bytes::copy_from_slice)
+            self.stage.answer(&self.stage.load(), came, &front.counters, out).map(Bytes::copy_from_slice)
         });
         // Where other transports are silent.
         let Some(answer) = answer else { return refusal(Wrong(StatusCode::BAD_REQUEST)) };

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::dnstap::{Exchange, Tap};
+use super::counters::Counters;
+use super::dnstap::{Ends, Exchange, Protocol, Tap};
 use super::noted::Noting;
 use crate::door::Verified;
 use crate::serving::Serving;
-use crate::serving::respond::Answered;
-use crate::time::Timestamp;
+use crate::serving::asked::Asked;
+use crate::serving::respond::{Asker, Transport};
 
 /// How long the janitor waits before it looks again whether the last reader of an old `Serving` is gone: a batch is over
 /// soon, whoever keeps an old one on purpose keeps it long.
@@ -25,6 +26,14 @@ pub struct Stage {
     noting: Option<Arc<Noting>>,
     tap: OnceLock<Arc<Tap>>,
     janitor: Mutex<Sender<Arc<Serving>>>,
+}
+
+/// A query that came to one of several threads that share what they count and note.
+pub(super) struct Came<'p> {
+    pub packet: &'p [u8],
+    pub transport: Transport,
+    pub protocol: Protocol,
+    pub ends: Ends,
 }
 
 impl Stage {
@@ -53,11 +62,27 @@ impl Stage {
         self.noting.as_ref()
     }
 
-    /// Takes down what an answer told.
-    pub(super) fn note(&self, answered: Option<&Answered>, at: Timestamp) {
+    /// Answers a query from `serving`; takes down what was told, counts and shows it. Returns the answer; none is silence.
+    pub(super) fn answer<'o>(
+        &self,
+        serving: &Serving,
+        came: Came<'_>,
+        counters: &Counters,
+        out: &'o mut [u8],
+    ) -> Option<&'o [u8]> {
+        let Came { packet, transport, protocol, ends } = came;
+        let asker = Asker { source: ends.client.ip(), transport, now: super::now() };
+        let mut asked = Asked::of(serving, packet);
+        let answered = serving.respond_to(packet, &mut asked, &asker, out);
         if let Some(noting) = &self.noting {
-            noting.note(answered.and_then(|answered| answered.told.as_ref()), at);
+            noting.note(answered.as_ref().and_then(|answered| answered.told.as_ref()), asker.now);
         }
+        let answer = answered.map(|answered| &out[..answered.length]);
+        counters.answered_from(serving, transport, packet, &asked, answer);
+        if let Some(tap) = self.tap.get() {
+            tap.show(&Exchange { protocol, ends, query: packet, answer: answer.unwrap_or_default() });
+        }
+        answer
     }
 
     /// Shows by `tap` what is asked and answered, on listeners that run from now on. The first one stays.
@@ -68,13 +93,6 @@ impl Stage {
     /// What shows it, if anything does.
     pub(super) fn tap(&self) -> Option<&Arc<Tap>> {
         self.tap.get()
-    }
-
-    /// Shows an exchange, if that is wanted.
-    pub(super) fn show<'a>(&self, exchange: impl FnOnce() -> Exchange<'a>) {
-        if let Some(tap) = self.tap.get() {
-            tap.show(&exchange());
-        }
     }
 
     /// What to answer from now. Cheap, but not free: once a batch, and let go of before waiting for the next one.
@@ -116,6 +134,7 @@ fn free_when_unread(old: &mpsc::Receiver<Arc<Serving>>) {
 mod tests {
     use super::*;
     use crate::door::Candidate;
+    use crate::time::Timestamp;
 
     /// A change of nothing, verified.
     fn next(before: &Arc<Serving>) -> Verified {
