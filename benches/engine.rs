@@ -15,7 +15,7 @@ use understudy::exposure::note::Note;
 use understudy::exposure::{Exposures, Limits as Room};
 use understudy::gate::{Finding, id};
 use understudy::name::Name;
-use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::ahead::{TOGETHER, find_together};
 use understudy::serving::asked::Asked;
 use understudy::serving::content::{Content, Policy, SiteContent, SiteId};
 use understudy::serving::regions::Regions;
@@ -91,7 +91,7 @@ fn main() {
         let note = |number: u32| told(&serving, &queries[number as usize % QUERIES], number, networks);
         for first in (0..networks).step_by(TOGETHER) {
             let notes: Vec<Note> = (first..networks.min(first + TOGETHER as u32)).map(note).collect();
-            black_box(exposures.fold(&notes));
+            exposures.fold(&notes);
         }
         let more: Vec<Note> = (0..QUERIES as u32).map(|number| note(number.wrapping_mul(97))).collect();
         step(&format!("fold, {networks} nets"), QUERIES, || exposures.fold(&more));
@@ -112,12 +112,9 @@ fn told(serving: &Serving, query: &[u8], number: u32, networks: u32) -> Note {
 }
 
 fn together(serving: &Serving, batch: &[Vec<u8>], all: &mut [Asked], asker: &Asker, out: &mut [u8]) -> usize {
-    let mut ahead = Ahead::of(serving);
-    for (query, asked) in batch.iter().zip(&mut *all) {
-        ahead.add(query, asker.source, asked);
-    }
-    black_box(ahead.look(all));
-    batch.iter().zip(all).map(|(query, asked)| serving.respond_to(query, asked, asker, out).unwrap().length).sum()
+    batch.iter().zip(&mut *all).for_each(|(query, asked)| asked.read(query));
+    find_together(serving, &mut all[..batch.len()]);
+    batch.iter().zip(all).map(|(query, asked)| serving.respond_to(query, asked, asker, out).unwrap()).sum()
 }
 
 /// Runs a step, and says what it cost.

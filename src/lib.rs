@@ -3,6 +3,9 @@
 //! The map of the house. Layers, top to bottom; a file uses only what stands above it. `ARCHITECTURE.md` says why,
 //! `tests/layers.rs` holds every file to it.
 
+// The one instruction that a processor is given by name.
+pub mod prefetch;
+
 // 0. Vocabulary: the words everything else is said in.
 
 pub mod count;
@@ -13,6 +16,7 @@ pub mod net;
 pub mod rr;
 pub mod serial;
 pub mod share;
+pub mod table;
 pub mod time;
 
 // 1. The core: pure. No clock, no randomness, no input or output.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use understudy::name::Name;
 use understudy::net::Network;
-use understudy::serving::ahead::{Ahead, TOGETHER};
+use understudy::serving::ahead::{TOGETHER, find_together};
 use understudy::serving::asked::Asked;
 use understudy::serving::content::SiteId;
 use understudy::serving::ranges::Ranges;
@@ -135,18 +135,15 @@ fn answered_without(serving: &Serving, queries: &[Vec<u8>]) {
         }
         for batch in queries.chunks(TOGETHER) {
             let look = || {
-                let mut ahead = Ahead::of(serving);
-                for (query, asked) in batch.iter().zip(&mut all) {
-                    ahead.add(query, asker.source, asked);
-                }
-                black_box(ahead.look(&all));
+                batch.iter().zip(&mut all).for_each(|(query, asked)| asked.read(query));
+                find_together(serving, &mut all[..batch.len()]);
             };
             assert_eq!(taken(look), 0);
             for (query, asked) in batch.iter().zip(&mut all) {
                 let alone = serving.respond(query, &asker, &mut out).map(|length| out[..length].to_vec());
                 let (mut length, mut count) = (None, 0);
                 count += taken(|| length = serving.respond_to(query, asked, &asker, &mut out));
-                assert_eq!((count, length.map(|answered| out[..answered.length].to_vec())), (0, alone), "{query:?}");
+                assert_eq!((count, length.map(|length| out[..length].to_vec())), (0, alone), "{query:?}");
             }
         }
     }

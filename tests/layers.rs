@@ -41,7 +41,7 @@ const PURE_STD: Allowed = Allowed::Only(&[
     "collections::HashSet", "collections::VecDeque", "collections::btree_map", "collections::hash_map::Entry",
     "hash::BuildHasher", "hash::BuildHasherDefault", "hash::Hash", "hash::Hasher",
     "net::AddrParseError", "net::IpAddr", "net::Ipv4Addr", "net::Ipv6Addr",
-    "net::SocketAddr", "net::SocketAddrV4", "net::SocketAddrV6", "ptr::eq",
+    "net::SocketAddr", "net::SocketAddrV4", "net::SocketAddrV6", "ptr::eq", "ptr::from_ref",
     "sync::Arc", "sync::LazyLock", "sync::OnceLock", "sync::Weak", "time::Duration",
     // Associated items of primitive types.
     "bool", "f64", "i16", "i32", "i64", "i8", "isize", "u128", "u16", "u32", "u64", "u8", "usize",
@@ -52,8 +52,16 @@ const PURE_DENIED_MACROS: &[&str] = &["dbg", "eprint", "eprintln", "print", "pri
 
 const LAYERS: &[Layer] = &[
     Layer {
+        name: "processor",
+        modules: &["prefetch"],
+        ordered: false,
+        crates: Allowed::Only(&[]),
+        std: Allowed::Only(&["arch", "ptr::from_ref"]),
+        denied_macros: PURE_DENIED_MACROS,
+    },
+    Layer {
         name: "vocabulary",
-        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr", "count", "share"],
+        modules: &["name", "time", "serial", "digest", "net", "evidence", "rr", "count", "share", "table"],
         ordered: false,
         crates: Allowed::Only(&["serde", "sha2", "thiserror"]),
         std: PURE_STD,

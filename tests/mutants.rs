@@ -148,17 +148,17 @@ const MUTANTS: &[Mutant] = &[
     mutant(
         "the case of a question counts",
         SOUGHT,
-        "|block| block.make_ascii_lowercase()",
-        "|block| if !SWITCH { block.make_ascii_lowercase() }",
+        "|octet| octet.to_ascii_lowercase()",
+        "|octet| if SWITCH { octet } else { octet.to_ascii_lowercase() }",
     ),
 ];
 
 /// The crates that the core may name; `layers.rs` holds it to them.
 const CRATES: [&str; 7] = ["foldhash", "ring", "serde", "sha1", "sha2", "siphasher", "thiserror"];
 /// Modules of the vocabulary and the core that the test needs.
-const MODULES: [&str; 16] = [
-    "count", "digest", "door", "drill", "evidence", "gate", "name", "net", "rename", "rr", "serial", "serving",
-    "share", "snapshot", "time", "zone",
+const MODULES: [&str; 18] = [
+    "count", "digest", "door", "drill", "evidence", "gate", "name", "net", "prefetch", "rename", "rr", "serial",
+    "serving", "share", "snapshot", "table", "time", "zone",
 ];
 /// Files of `tests/support/` that the test needs.
 const SUPPORT: [&str; 5] = ["compare", "corpus", "engine", "generate", "message"];

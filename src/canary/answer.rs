@@ -43,8 +43,8 @@ impl CanaryZone {
             (None, _) => return message.only(Rcode::FORMERR),
             (Some(question), _) => question,
         };
-        let transfer = matches!(question.rtype, RrType::AXFR | RrType::IXFR);
-        let Some(front) = question.name.strip(self.origin()).filter(|_| question.class == Class::IN && !transfer)
+        let transfer = matches!(question.rtype(), RrType::AXFR | RrType::IXFR);
+        let Some(front) = question.name.strip(self.origin()).filter(|_| question.class() == Class::IN && !transfer)
         else {
             return message.only(Rcode::REFUSED);
         };
@@ -103,7 +103,7 @@ impl CanaryZone {
         }
         message.authoritative = true;
         let has_data = at_apex || part == Part::Asked && matches!(content, Content::Data | Content::Stream);
-        let given = match question.rtype {
+        let given = match question.rtype() {
             RrType::A if has_data => {
                 let [a, b, c] = V4;
                 message.record(Section::Answer, question.name, RrType::A, canary.ttl, |out| {
@@ -147,7 +147,7 @@ impl CanaryZone {
         let server = self.server();
         let at_server = server.as_ref().is_some_and(|server| server.as_ref() == question.name);
         let before = message.counts[0];
-        match question.rtype {
+        match question.rtype() {
             RrType::SOA if at_apex => self.soa(message, Section::Answer, question.name, CanaryZone::TTL, now),
             RrType::NS if at_apex => self.ns(message, question.name, CanaryZone::TTL),
             RrType::TXT | RrType::ANY if at_apex => {
@@ -156,7 +156,7 @@ impl CanaryZone {
                 });
             }
             RrType::A | RrType::AAAA if at_server => {
-                self.addresses(message, Section::Answer, question.name, Some(question.rtype));
+                self.addresses(message, Section::Answer, question.name, Some(question.rtype()));
             }
             _ => {}
         }
@@ -237,7 +237,7 @@ fn arrival(canary: Canary, part: Part, question: &Question<'_>, query: &Query<'_
     Arrival {
         canary,
         part,
-        rtype: question.rtype,
+        rtype: question.rtype(),
         at: asker.now,
         source: asker.source.to_canonical(),
         transport: asker.transport,

@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
 /// How many notes are taken in together, so that they wait for memory together.
-const TOGETHER: usize = 32;
+pub const TOGETHER: usize = 32;
 /// How often counts are halved.
 const HALF_LIFE: Duration = Duration::from_secs(3600);
 /// How much of the memory points may take; networks take the rest.
@@ -114,28 +114,26 @@ impl Exposures {
         }
     }
 
-    /// Takes notes in. The number that is returned has no meaning: looks into memory are made for it, and whoever throws it
-    /// away unseen may save them.
-    pub fn fold(&mut self, notes: &[Note]) -> u64 {
-        notes.chunks(TOGETHER).fold(0, |seen, notes| seen ^ self.fold_together(notes))
+    /// Takes notes in.
+    pub fn fold(&mut self, notes: &[Note]) {
+        notes.chunks(TOGETHER).for_each(|notes| self.fold_together(notes));
     }
 
-    fn fold_together(&mut self, notes: &[Note]) -> u64 {
-        let (mut hashes, mut numbers) = ([0; TOGETHER], [0; TOGETHER]);
-        let (mut places, mut seen): ([Option<Place>; TOGETHER], _) = ([None; TOGETHER], 0);
-        // In loops so short that the processor has many of the looks under way: each loop looks at what the next one needs.
-        for ((note, hash), number) in notes.iter().zip(&mut hashes).zip(&mut numbers) {
+    fn fold_together(&mut self, notes: &[Note]) {
+        let (mut hashes, mut under) = ([0; TOGETHER], [None; TOGETHER]);
+        let mut places: [Option<Place>; TOGETHER] = [None; TOGETHER];
+        // Each loop asks for what the next one needs, so that all notes wait for memory together.
+        for (note, hash) in notes.iter().zip(&mut hashes) {
             *hash = self.points.hash_of(note);
-            *number = self.points.look_up(*hash);
+            self.points.prefetch_index(*hash);
         }
-        for number in &numbers[..notes.len()] {
-            seen ^= u64::from(self.points.touch(*number));
+        for (hash, id) in hashes[..notes.len()].iter().zip(&mut under) {
+            *id = self.points.under(*hash);
+            id.iter().for_each(|id| self.points.prefetch(*id));
         }
-        for ((note, hash), place) in notes.iter().zip(hashes).zip(&mut places) {
-            *place = self.points.note(note, hash).map(|id| self.networks.place(note.network, id));
-        }
-        for place in places.iter().flatten() {
-            seen ^= self.networks.touch(place);
+        for (((note, hash), id), place) in notes.iter().zip(hashes).zip(under).zip(&mut places) {
+            *place = self.points.note(note, hash, id).map(|id| self.networks.place(note.network, id));
+            place.iter().for_each(|place| self.networks.prefetch(place));
         }
         for (note, place) in notes.iter().zip(places) {
             match place {
@@ -143,7 +141,6 @@ impl Exposures {
                 None => self.unnoted(note.at),
             }
         }
-        seen
     }
 
     /// Something was told at this time that nobody noted.

@@ -19,4 +19,4 @@ pub mod levers;
 #[cfg(test)]
 mod tests;
 
-pub use fold::{EditionInfo, Exposures, Limits};
+pub use fold::{EditionInfo, Exposures, Limits, TOGETHER};

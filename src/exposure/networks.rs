@@ -7,6 +7,7 @@
 use super::count::Count;
 use super::note::{Level, NotedNetwork};
 use super::points::PointId;
+use crate::prefetch::prefetch;
 use crate::time::Timestamp;
 
 /// Parts of the table; a network is always in the same one, however coarse it is counted.
@@ -202,10 +203,12 @@ impl Networks {
         mixed(network.bits() ^ u64::from(point.0) << 40 ^ u64::from(point.0) >> 24, self.seed.rotate_left(32))
     }
 
-    /// Looks there, so that it is at hand; the number has no meaning.
-    pub(super) fn touch(&self, place: &Place) -> u64 {
+    /// Has at hand what stands there.
+    pub(super) fn prefetch(&self, place: &Place) {
         let part = &self.parts[place.part];
-        part.entries.get(part.start(place.hash)).map_or(0, |entry| entry.0)
+        if let Some(entry) = part.entries.get(part.start(place.hash)) {
+            prefetch(entry);
+        }
     }
 
     /// Takes in that a network was told a point, which stands there.

@@ -22,6 +22,7 @@ pub struct NotedNetwork(u64);
 
 impl NotedNetwork {
     /// The network that a client counts as. An IPv4 address mapped into IPv6 counts as IPv4.
+    #[inline]
     pub fn of(client: ClientNet) -> NotedNetwork {
         match client.0.address().to_canonical() {
             IpAddr::V4(v4) => NotedNetwork(IPV4 << FAMILY | u64::from(v4.to_bits() >> 8) << 24),

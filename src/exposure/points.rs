@@ -2,10 +2,14 @@
 
 use std::hash::BuildHasher;
 
+use foldhash::fast::FixedState;
+
 use super::note::Note;
+use crate::prefetch::prefetch;
 use crate::rr::RrType;
 use crate::serving::regions::RegionId;
 use crate::serving::told::{Decided, Edition};
+use crate::table::Table;
 use crate::time::{Timestamp, Ttl};
 
 /// A point's number; used again once the point was forgotten.
@@ -41,34 +45,34 @@ pub struct Point {
 #[derive(Debug)]
 pub struct Points {
     points: Vec<Point>,
-    /// Numbers of points plus one, by hash; 0 is free.
-    index: Vec<u32>,
+    /// Numbers of points plus one, by hash.
+    index: Table,
     /// Numbers of points that were forgotten.
     free: Vec<u32>,
     /// How many there may be; one for each edition and region may come on top, up to as many again as [`SPARE`].
     most: usize,
-    hasher: foldhash::fast::FixedState,
+    hasher: FixedState,
 }
 
 /// How many points may be there for what is not known in detail, beyond all others.
 const SPARE: usize = 4096;
 /// Octets that points, and the index, have room for from the beginning on: a large page each. They are looked at for each answer,
-/// and in small pages that takes a third longer.
+/// and in small pages that takes longer.
 const AT_FIRST: usize = 2 << 20;
-const INDEXED: usize = AT_FIRST / size_of::<u32>();
+const INDEXED: usize = AT_FIRST / INDEX_SIZE;
+/// Octets of the index that a point takes, about.
+const INDEX_SIZE: usize = 16;
 /// Octets that a point takes, its share of the index included.
-pub const POINT_SIZE: usize = size_of::<Point>() + 2 * size_of::<u32>();
+pub const POINT_SIZE: usize = size_of::<Point>() + INDEX_SIZE;
 
 impl Points {
     /// Without any; room for at most so many. `seed` is drawn at random, so that nobody can make points that collide.
     pub fn new(most: usize, seed: u64) -> Points {
-        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        let hasher = FixedState::with_seed(seed);
         let most = most.min(1 << 31);
-        let mut index = Vec::with_capacity((most * 2).next_power_of_two().min(INDEXED));
-        index.resize(64, 0);
         Points {
             points: Vec::with_capacity(most.min(AT_FIRST.div_ceil(size_of::<Point>()))),
-            index,
+            index: Table::with_memory_for(most.min(INDEXED)),
             free: Vec::new(),
             most,
             hasher,
@@ -78,6 +82,12 @@ impl Points {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.points.len() - self.free.len()
+    }
+
+    /// Octets that the index takes.
+    #[cfg(test)]
+    pub(super) fn index_octets(&self) -> usize {
+        self.index.memory()
     }
 
     /// Whether there are none.
@@ -102,26 +112,30 @@ impl Points {
     }
 
     fn hash(&self, what: &What) -> u64 {
-        let What { edition, region, question } = *what;
-        let (rule, name, rtype) = question.map_or((4, 0, 0), |(by, rtype)| (by.rule as u64, by.name, rtype.0));
-        let rest = u64::from(edition.0) << 32 | u64::from(region.0) << 16 | u64::from(rtype);
-        self.hasher.hash_one((name, rest ^ rule << 61))
+        hash(&self.hasher, what)
     }
 
-    /// What stands in the index where a search for a point of this hash begins, for [`Points::touch`].
-    pub(super) fn look_up(&self, hash: u64) -> u32 {
-        self.index[hash as usize & (self.index.len() - 1)]
+    /// Has at hand where a search for a point of this hash begins.
+    pub(super) fn prefetch_index(&self, hash: u64) {
+        self.index.prefetch(hash);
     }
 
-    /// Looks at a point, so that it is at hand; what is returned has no meaning.
-    pub(super) fn touch(&self, number: u32) -> u32 {
-        self.points.get((number as usize).wrapping_sub(1)).map_or(0, |point| point.ttl.seconds())
+    /// The point that may have this hash.
+    pub(super) fn under(&self, hash: u64) -> Option<PointId> {
+        self.index.find(hash, |_| true).map(|number| PointId(number - 1))
     }
 
-    /// Takes a note in. None if there is no room even for what is not known in detail.
-    pub(super) fn note(&mut self, note: &Note, hash: u64) -> Option<PointId> {
+    /// Has a point at hand.
+    pub(super) fn prefetch(&self, id: PointId) {
+        prefetch(&self.points[id.0 as usize]);
+    }
+
+    /// Takes a note in, which may be about the point `under` its hash. None if there is no room even for what is not known in
+    /// detail.
+    pub(super) fn note(&mut self, note: &Note, hash: u64, under: Option<PointId>) -> Option<PointId> {
         let what = What::of(note);
-        let id = self.find_or_add(what, hash).or_else(|| {
+        let known = under.filter(|id| self.points[id.0 as usize].what == what);
+        let id = known.or_else(|| self.find_or_add(what, hash)).or_else(|| {
             let coarse = What { question: None, ..what };
             self.find_or_add(coarse, self.hash(&coarse))
         })?;
@@ -142,13 +156,8 @@ impl Points {
 
     #[inline]
     fn find_or_add(&mut self, what: What, hash: u64) -> Option<PointId> {
-        let mask = self.index.len() - 1;
-        let mut at = hash as usize & mask;
-        while let Some(known) = self.index[at].checked_sub(1) {
-            if self.points[known as usize].what == what {
-                return Some(PointId(known));
-            }
-            at = (at + 1) & mask;
+        if let Some(number) = self.index.find(hash, |number| self.points[number as usize - 1].what == what) {
+            return Some(PointId(number - 1));
         }
         let most = if what.question.is_none() { self.most + SPARE } else { self.most };
         if self.len() >= most {
@@ -167,9 +176,10 @@ impl Points {
         };
         // The time makes it known: it is told right now.
         self.points[number as usize].last = Timestamp(i64::MIN + 1);
-        self.index[at] = number + 1;
-        if self.len() * 2 > self.index.len() {
-            self.build_index(self.index.len() * 2);
+        if self.index.is_full() {
+            self.build_index(self.len());
+        } else {
+            self.index.insert(hash, number + 1);
         }
         Some(PointId(number))
     }
@@ -190,28 +200,22 @@ impl Points {
             }
         }
         if !ids.is_empty() {
-            let size = (self.len() * 2 + 1).next_power_of_two().max(64);
-            self.build_index(size);
+            self.build_index(self.len());
         }
     }
 
-    fn build_index(&mut self, size: usize) {
-        let (mut index, mask) = (std::mem::take(&mut self.index), size - 1);
-        index.clear();
-        index.shrink_to(size.max(INDEXED));
-        index.resize(size, 0);
-        for (number, point) in (1..).zip(&self.points) {
-            if !point.is_known() {
-                continue;
-            }
-            let mut at = self.hash(&point.what) as usize & mask;
-            while index[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            index[at] = number;
-        }
-        self.index = index;
+    /// Builds the index anew, with room for so many.
+    fn build_index(&mut self, most: usize) {
+        let known = (1..).zip(&self.points).filter(|(_, point)| point.is_known());
+        self.index.refill(most, INDEXED, known.map(|(number, point)| (hash(&self.hasher, &point.what), number)));
     }
+}
+
+fn hash(hasher: &FixedState, what: &What) -> u64 {
+    let What { edition, region, question } = *what;
+    let (rule, name, rtype) = question.map_or((4, 0, 0), |(by, rtype)| (by.rule as u64, by.name, rtype.0));
+    let rest = u64::from(edition.0) << 32 | u64::from(region.0) << 16 | u64::from(rtype);
+    hasher.hash_one((name, rest ^ rule << 61))
 }
 
 impl Point {

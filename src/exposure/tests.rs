@@ -129,7 +129,7 @@ fn what_has_no_room_is_known_as_something_of_its_edition() {
     let mut ids = BTreeSet::new();
     for name in 0..1000 {
         let note = note(v4(1), name, name as i64);
-        ids.insert(points.note(&note, points.hash_of(&note)).unwrap());
+        ids.insert(points.note(&note, points.hash_of(&note), None).unwrap());
     }
     assert_eq!((ids.len(), points.len()), (101, 101));
     let (_, coarse) = points.iter().find(|(_, point)| point.what.question.is_none()).unwrap();
@@ -140,10 +140,33 @@ fn what_has_no_room_is_known_as_something_of_its_edition() {
     assert_eq!((over.len(), points.len()), (50, 51));
     for name in 2000..2049 {
         let note = note(v4(1), name, 5000);
-        let id = points.note(&note, points.hash_of(&note)).unwrap();
+        let id = points.note(&note, points.hash_of(&note), None).unwrap();
         assert!(points.get(id).unwrap().what.question.is_some());
     }
     assert_eq!(points.len(), 100);
+}
+
+/// Numbers of points that were forgotten are used again, and the index grows no faster than points do.
+#[test]
+fn points_come_and_go_within_their_memory() {
+    let mut points = Points::new(usize::MAX, 7);
+    let id_of = |points: &mut Points, name| {
+        let note = note(v4(1), name, name as i64);
+        points.note(&note, points.hash_of(&note), points.under(points.hash_of(&note)))
+    };
+    let mut ids = BTreeMap::new();
+    for round in 0..5u64 {
+        for name in round * 10_000..(round + 1) * 10_000 {
+            ids.insert(name, id_of(&mut points, name).unwrap());
+            assert!(points.index_octets() <= points.len() * 24 + 64, "{} of {}", points.index_octets(), points.len());
+        }
+        let over: Vec<PointId> = ids.iter().filter(|(name, _)| *name % 3 == round % 3).map(|(_, id)| *id).collect();
+        points.forget(&over);
+        ids.retain(|name, _| name % 3 != round % 3);
+        assert_eq!(points.len(), ids.len());
+        assert!(ids.iter().all(|(name, id)| id_of(&mut points, *name) == Some(*id)));
+    }
+    assert_eq!(points.len(), ids.len());
 }
 
 #[test]

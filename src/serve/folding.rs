@@ -1,6 +1,5 @@
 //! The thread that folds notes into exposures, so that who answers does not have to.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,7 +9,6 @@ use super::noted::{Noting, RING};
 use crate::exposure::Exposures;
 use crate::exposure::known::Known;
 use crate::exposure::networks::{Networks, Told};
-use crate::exposure::note::Note;
 use crate::serving::Serving;
 use crate::serving::told::Edition;
 use crate::time::Timestamp;
@@ -36,13 +34,12 @@ struct Kept {
     exposures: Exposures,
     /// What is answered from now, by edition.
     in_force: Vec<Edition>,
-    notes: Vec<Note>,
 }
 
 impl Folding {
     /// Starts the thread, which ends when nobody else holds this any more.
     pub fn start(exposures: Exposures) -> std::io::Result<Arc<Folding>> {
-        let kept = Mutex::new(Kept { exposures, in_force: Vec::new(), notes: Vec::new() });
+        let kept = Mutex::new(Kept { exposures, in_force: Vec::new() });
         let folding = Arc::new(Folding { noting: Arc::default(), kept, stop: AtomicBool::new(false) });
         let weak = Arc::downgrade(&folding);
         thread::Builder::new().name("fold".into()).spawn(move || {
@@ -132,9 +129,6 @@ impl Kept {
         if let Some(at) = noting.unnoted_until() {
             self.exposures.unnoted(at);
         }
-        self.notes.clear();
-        noting.take(&mut self.notes, super::now(), AT_ONCE);
-        black_box(self.exposures.fold(&self.notes));
-        self.notes.len()
+        noting.take(super::now(), AT_ONCE, |notes| self.exposures.fold(notes))
     }
 }

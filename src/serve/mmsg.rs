@@ -1,4 +1,4 @@
-//! Many datagrams with one system call: `recvmmsg` and `sendmmsg`. All `unsafe` of the server is here.
+//! Many datagrams with one system call: `recvmmsg` and `sendmmsg`. All `unsafe` of `serve/` is here.
 //!
 //! The headers that the kernel wants are made anew for every call from the buffers as they stand, so that no pointer
 //! outlives the borrow that it came from; next to the call itself this costs nothing.
@@ -62,7 +62,7 @@ struct Slot {
     address_len: socklen_t,
     received: usize,
     answered: usize,
-    /// Nobody, where the datagram was longer than the buffer.
+    /// Nobody, where the datagram was longer than the buffer or could not be answered.
     source: Option<SocketAddr>,
     asked: Option<Local>,
 }
@@ -85,7 +85,7 @@ pub struct Exchange<'a> {
     /// The query.
     pub packet: &'a [u8],
     /// Where it came from and the answer will go.
-    pub source: SocketAddr,
+    pub source: &'a SocketAddr,
     /// The address of ours that it was sent to, where the socket has several.
     pub asked: Option<IpAddr>,
     /// Where the answer is written.
@@ -148,7 +148,7 @@ impl Batch {
     /// The queries taken in, each with the room for its answer.
     pub fn exchanges(&mut self) -> impl Iterator<Item = Exchange<'_>> {
         self.slots[..self.filled].iter_mut().filter_map(|slot| {
-            let source = slot.source.filter(|source| source.port() != 0)?;
+            let source = slot.source.as_ref()?;
             Some(Exchange {
                 packet: &slot.packet[..slot.received],
                 source,
@@ -241,7 +241,7 @@ impl Slot {
         self.received = (header.msg_len as usize).min(PACKET);
         self.address_len = header.msg_hdr.msg_namelen;
         let cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-        self.source = if cut { None } else { socket_address(&self.address) };
+        self.source = socket_address(&self.address).filter(|source| !cut && source.port() != 0);
         self.asked = None;
         if header.msg_hdr.msg_controllen > 0 {
             self.read_control(&header.msg_hdr);
@@ -490,7 +490,7 @@ mod tests {
             let mut seen = 0;
             while batch.receive(server.as_fd(), Wait::Not).unwrap() > 0 {
                 for exchange in batch.exchanges() {
-                    assert_eq!(exchange.source, client.local_addr().unwrap());
+                    assert_eq!(*exchange.source, client.local_addr().unwrap());
                     exchange.out[0] = exchange.packet[0];
                     // Every other one gets silence.
                     *exchange.answered = usize::from(exchange.packet[0] % 2);

@@ -4,10 +4,12 @@
 //! system call. Other transports share one behind a lock, taken once the answer is written. A ring that is full loses no
 //! knowledge of *when* something was told, only of what: see [`Noting::unnoted_until`].
 
+use std::array;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::exposure::TOGETHER;
 use crate::exposure::note::Note;
 use crate::serving::told::Told;
 use crate::time::Timestamp;
@@ -73,18 +75,21 @@ impl Ring {
         self.written.store(written.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes out what is there, at most `most`; only one thread does at a time.
-    fn read(&self, notes: &mut Vec<Note>, now: Timestamp, most: usize) {
+    /// Takes out what is there, at most `most`, in groups; how many that are. Only one thread does at a time.
+    fn read(&self, now: Timestamp, most: usize, mut take: impl FnMut(&[Note])) -> usize {
         let (read, written) = (self.read.load(Ordering::Relaxed), self.written.load(Ordering::Acquire));
         let count = written.wrapping_sub(read).min(most);
-        for number in 0..count {
-            let mut words = [0; WORDS];
-            for (word, slot) in words.iter_mut().zip(self.slot(read.wrapping_add(number))) {
-                *word = slot.load(Ordering::Relaxed);
-            }
-            notes.push(Note::from_words(words, now));
+        for first in (0..count).step_by(TOGETHER) {
+            // Of the last group some may not be written yet, or be written right now: they are cut off.
+            let notes: [Note; TOGETHER] = array::from_fn(|number| {
+                let slot = self.slot(read.wrapping_add(first + number));
+                Note::from_words(array::from_fn(|word| slot[word].load(Ordering::Relaxed)), now)
+            });
+            let group = TOGETHER.min(count - first);
+            self.read.store(read.wrapping_add(first + group), Ordering::Release);
+            take(&notes[..group]);
         }
-        self.read.store(read.wrapping_add(count), Ordering::Release);
+        count
     }
 }
 
@@ -121,10 +126,10 @@ impl Noting {
         }
     }
 
-    /// Takes out what was noted, up to `most` of each worker. Only one thread does.
-    pub fn take(&self, notes: &mut Vec<Note>, now: Timestamp, most: usize) {
+    /// Takes out what was noted, up to `most` of each worker, in groups; how many that are. Only one thread does.
+    pub fn take(&self, now: Timestamp, most: usize, mut take: impl FnMut(&[Note])) -> usize {
         let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        rings.iter().for_each(|ring| ring.read(notes, now, most));
+        rings.iter().map(|ring| ring.read(now, most, &mut take)).sum()
     }
 
     /// Up to when something was told that there was no room to note; none if nothing was.
@@ -172,7 +177,7 @@ mod tests {
         for round in 0..3 {
             (0..50_000).for_each(|number| pen.note(&told(round * 50_000 + number), Timestamp(2000)));
             noting.note(Some(&told(u64::MAX)), Timestamp(2000));
-            noting.take(&mut read, Timestamp(2000), usize::MAX);
+            noting.take(Timestamp(2000), usize::MAX, |notes| read.extend_from_slice(notes));
         }
         let names: Vec<u64> = read.iter().map(|note| note.decided.name).filter(|name| *name < u64::MAX).collect();
         assert!(names.iter().copied().eq(0..150_000));
@@ -186,9 +191,9 @@ mod tests {
         let pen = noting.pen();
         (0..RING as i64 + 10).for_each(|at| pen.note(&told(1), Timestamp(at)));
         let mut read = Vec::new();
-        noting.take(&mut read, Timestamp(0), 100);
+        noting.take(Timestamp(0), 100, |notes| read.extend_from_slice(notes));
         assert_eq!((read.len(), noting.unnoted_until()), (100, Some(Timestamp(RING as i64 + 9))));
-        noting.take(&mut read, Timestamp(0), usize::MAX);
+        noting.take(Timestamp(0), usize::MAX, |notes| read.extend_from_slice(notes));
         assert_eq!(read.len(), RING);
     }
 
@@ -208,7 +213,7 @@ mod tests {
         });
         let mut read = Vec::new();
         while read.len() < COUNT as usize {
-            noting.take(&mut read, Timestamp(0), 1000);
+            noting.take(Timestamp(0), 1000, |notes| read.extend_from_slice(notes));
         }
         writer.join().unwrap();
         assert!((0..).zip(&read).all(|(at, note)| (note.decided.name, note.at) == (at as u64, Timestamp(at))));

@@ -75,9 +75,9 @@ impl Stage {
         let mut asked = Asked::of(serving, packet);
         let answered = serving.respond_to(packet, &mut asked, &asker, out);
         if let Some(noting) = &self.noting {
-            noting.note(answered.as_ref().and_then(|answered| answered.told.as_ref()), asker.now);
+            noting.note(asked.told(), asker.now);
         }
-        let answer = answered.map(|answered| &out[..answered.length]);
+        let answer = answered.map(|length| &out[..length]);
         counters.answered_from(serving, transport, packet, &asked, answer);
         if let Some(tap) = self.tap.get() {
             tap.show(&Exchange { protocol, ends, query: packet, answer: answer.unwrap_or_default() });

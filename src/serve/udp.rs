@@ -1,6 +1,5 @@
 //! Datagrams: a plain thread and a socket for each worker and address, batch in, batch out.
 
-use std::hint::black_box;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
 use super::zones::ZoneCounter;
 use crate::serving::Serving;
-use crate::serving::ahead::Ahead;
+use crate::serving::ahead::find_together;
 use crate::serving::asked::Asked;
-use crate::serving::respond::{Answered, Asker, Transport};
+use crate::serving::respond::{Asker, Transport};
 use crate::time::Timestamp;
 
 /// How long a stopping worker answers what is queued, at most: under load the queue never empties.
@@ -105,23 +104,24 @@ fn answer(
     pen: Option<&Pen>,
 ) -> usize {
     zones.begin(serving);
-    let mut ahead = Ahead::of(serving);
+    let mut taken = 0;
     for (exchange, asked) in batch.exchanges().zip(&mut *all) {
-        if let Some(zone) = ahead.add(exchange.packet, exchange.source.ip(), asked) {
+        asked.read(exchange.packet);
+        taken += 1;
+    }
+    let all = &mut all[..taken];
+    find_together(serving, all);
+    for (exchange, asked) in batch.exchanges().zip(all) {
+        if let Some(zone) = asked.zone() {
             zones.add(zone);
         }
-    }
-    black_box(ahead.look(all));
-    let mut taken = 0;
-    for (exchange, asked) in batch.exchanges().zip(all) {
-        taken += 1;
         let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
         let answered = serving.respond_to(exchange.packet, asked, &asker, exchange.out);
-        *exchange.answered = answered.as_ref().map_or(0, |answered| answered.length);
-        if let (Some(pen), Some(Answered { told: Some(told), .. })) = (pen, &answered) {
+        *exchange.answered = answered.unwrap_or_default();
+        if let (Some(pen), Some(told)) = (pen, asked.told()) {
             pen.note(told, now);
         }
-        let answer = answered.as_ref().map(|answered| &exchange.out[..answered.length]);
+        let answer = answered.map(|length| &exchange.out[..length]);
         counters.answered(Transport::Udp, exchange.packet, asked, answer);
     }
     taken
@@ -148,7 +148,7 @@ fn show(spout: &mut Spout, batch: &mut Batch, address: SocketAddr) {
         let server = exchange.asked.map_or(address, |asked| SocketAddr::new(asked, address.port()));
         let shown = dnstap::Exchange {
             protocol: Protocol::Udp,
-            ends: Ends { client: exchange.source, server },
+            ends: Ends { client: *exchange.source, server },
             query: exchange.packet,
             answer: &exchange.out[..*exchange.answered],
         };

@@ -1,15 +1,12 @@
 //! Many queries looked up side by side, so that they wait for memory together and not one after the other.
 //!
 //! Over a million names every look into table or arena misses the cache, and within one lookup each look needs the one
-//! before. Those of different queries do not: taken in turns, in loops so short that the processor has many of them
-//! under way, all take about as long as one. The answers are then put together one by one, as ever; nothing that is
-//! found here decides about them.
-
-use std::net::IpAddr;
+//! before. Those of different queries do not: taken in turns, each asks for what the next turn needs, and goes on with the other
+//! queries while it comes. The answers are then put together one by one, as ever; where the nodes are is known by then, and
+//! whether they are the right ones is looked at there.
 
 use super::Serving;
 use super::asked::Asked;
-use crate::net::ClientNet;
 use crate::snapshot::Snapshot;
 
 /// How many queries are looked up together at the most.
@@ -18,70 +15,68 @@ pub const TOGETHER: usize = 32;
 /// looks are rare.
 const TURNS: usize = 3;
 
-/// The lookups of a batch under way.
-pub struct Ahead<'s> {
-    serving: &'s Serving,
-    walks: [Option<Walk<'s>>; TOGETHER],
-    count: usize,
-}
-
 /// A lookup under way.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Walk<'s> {
-    snapshot: &'s Snapshot,
-    /// Of the name to look at next; none when there is nothing more to look at.
-    hash: Option<u64>,
+    /// What answers; none where there is nothing more to look at.
+    snapshot: Option<&'s Snapshot>,
+    /// Of the name to look at next.
+    hash: u64,
     node: Option<u32>,
     /// How many labels above the query's name the name to look at is.
-    skip: usize,
+    skip: u32,
 }
 
-impl<'s> Ahead<'s> {
-    /// For a batch that is answered from `serving`.
-    pub fn of(serving: &'s Serving) -> Ahead<'s> {
-        Ahead { serving, walks: [None; TOGETHER], count: 0 }
-    }
+/// Finds what each of a batch of queries asks `serving` for, all of them [read](Asked::read), and has at hand what the answers
+/// will need.
+pub fn find_together(serving: &Serving, all: &mut [Asked]) {
+    all.chunks_mut(TOGETHER).for_each(|all| find_some(serving, all));
+}
 
-    /// Adds a query; `asked` becomes what it asks for, for [`Serving::respond_to`] to go on with. Returns the number of the
-    /// zone that holds the name, if any.
-    pub fn add(&mut self, packet: &[u8], source: IpAddr, asked: &mut Asked) -> Option<usize> {
-        asked.set(self.serving, packet);
-        let walk = self.walks.get_mut(self.count)?;
-        self.count += 1;
-        let far = asked.zone.filter(|_| self.serving.is_far);
-        *walk = far.map(|number| {
-            let zone = &self.serving.zones[number];
-            let snapshot = zone.snapshot(self.serving.view(ClientNet::from_source(source)).site(zone));
-            Walk { snapshot, hash: Some(asked.sought.hash_above(0)), node: None, skip: 0 }
-        });
-        asked.zone
+fn find_some(serving: &Serving, all: &mut [Asked]) {
+    let mut walks = [Walk::default(); TOGETHER];
+    let walks = &mut walks[..all.len()];
+    for (walk, asked) in walks.iter_mut().zip(&mut *all) {
+        asked.find(serving);
+        let Some(zone) = asked.zone.map(|zone| &serving.zones[zone]) else { continue };
+        // What clients at other sites are answered from lies in the same place, for the most part.
+        let (snapshot, hash) = (&**zone.snapshot(zone.sites_in_use()[0]), asked.sought.hash_above(0));
+        snapshot.prefetch_slot(hash);
+        (walk.snapshot, walk.hash) = (Some(snapshot), hash);
     }
-
-    /// Looks at what the answers will need; `all` are those of [`Ahead::add`], in the same order. Returns a number of
-    /// no meaning, which the looks are made for: whoever throws it away unseen may save them, too.
-    pub fn look(mut self, all: &[Asked]) -> u32 {
-        let mut seen = 0u32;
-        for _ in 0..TURNS {
-            for walk in self.walks[..self.count].iter().flatten() {
-                seen ^= walk.hash.map_or(0, |hash| walk.snapshot.touch_slot(hash));
-            }
-            for walk in self.walks[..self.count].iter_mut().flatten() {
-                walk.node = walk.hash.and_then(|hash| walk.snapshot.node_under(hash));
-            }
-            for walk in self.walks[..self.count].iter().flatten() {
-                seen ^= walk.node.map_or(0, |node| walk.snapshot.touch_node(node).into());
-            }
-            let mut is_over = true;
-            for (walk, asked) in self.walks[..self.count].iter_mut().zip(all) {
-                let Some(walk) = walk.as_mut().filter(|walk| walk.hash.is_some()) else { continue };
-                walk.hash = walk.snapshot.hash_after(walk.node, &asked.sought, walk.skip);
-                walk.skip += usize::from(walk.node.is_none());
-                is_over &= walk.hash.is_none();
-            }
-            if is_over {
-                break;
+    for (walk, asked) in walks.iter_mut().zip(&mut *all) {
+        if let Some((snapshot, node)) = walk.step() {
+            snapshot.remember(node, &mut asked.sought);
+        }
+    }
+    // Where zones are in the cache, this is dearer than what it would save.
+    for _ in 1..if serving.is_far { TURNS } else { 1 } {
+        let mut is_over = true;
+        for (walk, asked) in walks.iter_mut().zip(&*all) {
+            let Some(snapshot) = walk.snapshot else { continue };
+            match snapshot.hash_after(walk.node, &asked.sought, walk.skip as usize) {
+                Some(hash) => {
+                    snapshot.prefetch_slot(hash);
+                    (walk.hash, is_over) = (hash, false);
+                    walk.skip += u32::from(walk.node.is_none());
+                }
+                None => walk.snapshot = None,
             }
         }
-        seen
+        if is_over {
+            break;
+        }
+        walks.iter_mut().for_each(|walk| _ = walk.step());
+    }
+}
+
+impl<'s> Walk<'s> {
+    /// Finds the node, and has it at hand.
+    #[inline]
+    fn step(&mut self) -> Option<(&'s Snapshot, u32)> {
+        let snapshot = self.snapshot?;
+        self.node = snapshot.node_under(self.hash);
+        snapshot.prefetch_node(self.node?);
+        self.snapshot.zip(self.node)
     }
 }

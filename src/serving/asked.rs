@@ -1,7 +1,7 @@
-//! What a packet asks for, looked at once: the name, and the zone that holds it.
+//! What a packet asks for, looked at once: the name, and the zone that holds it; and what it was told.
 
 use super::Serving;
-use super::query::Query;
+use super::told::Told;
 use crate::name::NameRef;
 use crate::rr::RrType;
 use crate::snapshot::emit::HEADER;
@@ -16,26 +16,42 @@ pub struct Asked {
     name_end: Option<usize>,
     /// The number of the zone that holds the name.
     pub(super) zone: Option<usize>,
+    /// What the answer told, once there is one.
+    pub(super) told: Option<Told>,
 }
 
 impl Asked {
     /// What `packet` asks `serving` for.
     pub fn of(serving: &Serving, packet: &[u8]) -> Asked {
         let mut asked = Asked::default();
-        asked.set(serving, packet);
+        asked.read(packet);
+        asked.find(serving);
         asked
     }
 
-    /// What another packet asks `serving` for, from here on.
-    pub fn set(&mut self, serving: &Serving, packet: &[u8]) {
-        let is_named = self.sought.set(serving.key, packet.get(HEADER..).unwrap_or_default());
+    /// Reads what another packet asks for, yet to be [found](Asked::find).
+    pub fn read(&mut self, packet: &[u8]) {
+        let is_named = self.sought.read(packet.get(HEADER..).unwrap_or_default());
         self.name_end = is_named.then(|| HEADER + self.sought.len());
-        self.zone = if is_named { serving.directory.find_index(&self.sought, 0) } else { None };
+        (self.zone, self.told) = (None, None);
+    }
+
+    /// Finds the zone of `serving` that holds the name.
+    pub fn find(&mut self, serving: &Serving) {
+        if self.name_end.is_some() {
+            self.sought.hash(serving.key);
+            self.zone = serving.directory.find_index(&self.sought, 0);
+        }
     }
 
     /// The number of the zone that holds the name, if any.
     pub fn zone(&self) -> Option<usize> {
         self.zone
+    }
+
+    /// What the answer told of a zone; none if there is no answer yet, if it is an error or if no zone of ours holds the name.
+    pub fn told(&self) -> Option<&Told> {
+        self.told.as_ref()
     }
 
     /// The type that the packet asks for.
@@ -44,9 +60,8 @@ impl Asked {
         Some(RrType(u16::from_be_bytes(*octets)))
     }
 
-    /// The packet, of at least a header's length, as a query.
-    pub(super) fn query<'p>(&self, packet: &'p [u8]) -> Query<'p> {
-        // In the case that it came in.
-        Query::with_name(packet, self.name_end.map(|end| NameRef::trusted(&packet[HEADER..end])))
+    /// The name as it stands in the packet, in the case that it came in; none if no uncompressed name stands there.
+    pub(super) fn name<'p>(&self, packet: &'p [u8]) -> Option<NameRef<'p>> {
+        self.name_end.map(|end| NameRef::trusted(&packet[HEADER..end]))
     }
 }

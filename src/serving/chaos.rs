@@ -36,7 +36,7 @@ pub fn answer<'s>(serving: &'s Serving, question: &Question<'_>) -> Result<Text<
     let settings = &serving.settings;
     let is_in = |names: [&[u8]; 2]| names.iter().any(|known| known.eq_ignore_ascii_case(question.name.as_wire()));
     let text = match () {
-        () if !matches!(question.rtype, RrType::TXT | RrType::ANY) => return Err(ExtendedError::NOT_AUTHORITATIVE),
+        () if !matches!(question.rtype(), RrType::TXT | RrType::ANY) => return Err(ExtendedError::NOT_AUTHORITATIVE),
         () if is_in(VERSION) => &settings.version,
         () if is_in(IDENTITY) => &settings.identity,
         () => match question.name.as_wire().split_first() {

@@ -6,41 +6,30 @@ use std::sync::Arc;
 use super::ZoneServing;
 use crate::name::{Name, NameRef};
 use crate::snapshot::sought::{HashKey, Sought};
+use crate::table::Table;
 
 /// Where each zone stands in the list of zones.
 #[derive(Debug)]
 pub struct Directory {
-    /// Sorted by hash, for binary search; origins of the same hash stand side by side.
-    by_hash: Vec<Entry>,
+    /// From the hash of an origin to its place in `origins`, plus one.
+    table: Table,
+    /// In lower case, as every name is that is looked for: they are compared as octets.
+    origins: Vec<Name>,
     /// Which numbers of labels origins have, the greatest first: others need not be looked for.
     depths: Vec<u8>,
-}
-
-/// A zone.
-#[derive(Debug)]
-struct Entry {
-    hash: u64,
-    /// In lower case, as every name is that is looked for: they are compared as octets.
-    origin: Name,
-    /// Where it stands in the list.
-    index: usize,
 }
 
 impl Directory {
     /// Over these zones.
     pub fn of(key: HashKey, zones: &[Arc<ZoneServing>]) -> Directory {
-        let mut depths = BTreeSet::new();
-        let mut by_hash: Vec<_> = zones
-            .iter()
-            .enumerate()
-            .map(|(index, zone)| {
-                let sought = Sought::new(key, zone.content.origin.as_ref());
-                depths.insert(sought.label_count() as u8);
-                Entry { hash: sought.hash_above(0), origin: sought.name().to_name(), index }
-            })
-            .collect();
-        by_hash.sort_unstable_by_key(|entry| (entry.hash, entry.index));
-        Directory { by_hash, depths: depths.into_iter().rev().collect() }
+        let (mut depths, mut table) = (BTreeSet::new(), Table::with_room_for(zones.len()));
+        let origins = zones.iter().zip(1..).map(|(zone, number)| {
+            let sought = Sought::new(key, zone.content.origin.as_ref());
+            depths.insert(sought.label_count() as u8);
+            table.insert(sought.hash_above(0), number);
+            sought.name().to_name()
+        });
+        Directory { origins: origins.collect(), table, depths: depths.into_iter().rev().collect() }
     }
 
     /// The zone that `sought` without at least `skip` labels is in, given the list that the directory was made over.
@@ -54,16 +43,16 @@ impl Directory {
     }
 
     /// The same as a number: where the zone stands in the list.
+    #[inline]
     pub fn find_index(&self, sought: &Sought, skip: usize) -> Option<usize> {
         let labels = sought.label_count();
         let deepest = labels.checked_sub(skip)?;
         for depth in self.depths.iter().map(|depth| usize::from(*depth)).filter(|depth| *depth <= deepest) {
             let skip = labels - depth;
             let (hash, name) = (sought.hash_above(skip), sought.wire_above(skip));
-            let first = self.by_hash.partition_point(|entry| entry.hash < hash);
-            let mut alike = self.by_hash[first..].iter().take_while(|entry| entry.hash == hash);
-            if let Some(found) = alike.find(|entry| entry.origin.as_ref().as_wire() == name) {
-                return Some(found.index);
+            let is_it = |number: u32| self.origins[number as usize - 1].as_ref().as_wire() == name;
+            if let Some(number) = self.table.find(hash, is_it) {
+                return Some(number as usize - 1);
             }
         }
         None

@@ -127,12 +127,14 @@ impl<'s> Opt<'s> {
         Opt { payload, dnssec_ok, cookie: None, nsid: None, padded: false, subnet: None }
     }
 
-    /// One with all options that the query's asks for.
-    pub fn reply(
+    /// Takes up all options that the query's asks for; tells how the client's cookie stands. Nothing is taken up of one that is
+    /// malformed.
+    pub fn take_up(
+        &mut self,
         settings: &'s Settings,
         edns: &Edns<'s>,
         asker: &Asker,
-    ) -> Result<(Opt<'s>, Option<Standing>), MalformedOption> {
+    ) -> Result<Option<Standing>, MalformedOption> {
         let checked: Option<Checked> = match &settings.cookies {
             Some(cookies) => {
                 let keys = || cookies.secret.keys(asker.now);
@@ -143,11 +145,11 @@ impl<'s> Opt<'s> {
         let nsid = settings.identity.as_deref().map(str::as_bytes).filter(|_| edns.option(code::NSID).is_some());
         // Where others can read along there is nothing to hide by padding (RFC 7830 §6).
         let padded = asker.transport == Transport::Encrypted && edns.option(code::PADDING).is_some();
-        let cookie = checked.map(|checked| checked.answer);
         let subnet = edns.subnet(|| settings.trusted_subnets.find(asker.source.to_canonical()) > 0)?;
-        let subnet = subnet.map(|subnet| (subnet, 0));
-        let opt = Opt { cookie, nsid, padded, subnet, ..Opt::plain(settings, edns) };
-        Ok((opt, checked.map(|checked| checked.standing)))
+        (self.nsid, self.padded) = (nsid, padded);
+        self.subnet = subnet.map(|subnet| (subnet, 0));
+        self.cookie = checked.map(|checked| checked.answer);
+        Ok(checked.map(|checked| checked.standing))
     }
 
     /// The network whose question it is, if a trusted resolver names it.

@@ -62,7 +62,8 @@ pub struct Serving {
     last_edition: Edition,
     zones: Vec<Arc<ZoneServing>>,
     directory: Arc<Directory>,
-    /// Whether lookups wait for memory, so that it is worth while to look ahead: zones are too large for a processor's cache.
+    /// Whether lookups wait for memory, so that it is worth while to look ahead further than the name itself: zones are too large
+    /// for a processor's cache.
     is_far: bool,
 }
 

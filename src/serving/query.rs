@@ -7,7 +7,7 @@ use crate::rr::{Class, RrType};
 use crate::snapshot::emit::HEADER;
 
 /// A query, read as far as it can be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Query<'p> {
     /// Whether something in it is not as it has to be.
     pub malformed: bool,
@@ -24,12 +24,22 @@ pub struct Query<'p> {
 pub struct Question<'p> {
     /// The name, in the case it came in.
     pub name: NameRef<'p>,
-    /// The type.
-    pub rtype: RrType,
-    /// The class.
-    pub class: Class,
+    /// Type and class, in one number: they are read and looked at together.
+    kind: u32,
     /// Where the question ends.
     pub end: usize,
+}
+
+impl Question<'_> {
+    /// The type.
+    pub fn rtype(&self) -> RrType {
+        RrType((self.kind >> 16) as u16)
+    }
+
+    /// The class.
+    pub fn class(&self) -> Class {
+        Class(self.kind as u16)
+    }
 }
 
 /// The operation code of a header.
@@ -42,31 +52,24 @@ impl<'p> Query<'p> {
     ///
     /// Octets behind the last record are not looked at, as BIND and NSD do it: nothing depends on them.
     pub fn read(packet: &'p [u8]) -> Query<'p> {
-        Query::with_name(packet, NameRef::read(&packet[HEADER..]).ok())
+        let mut query = Query::default();
+        query.malformed = query.take_in(packet, NameRef::read(&packet[HEADER..]).ok()).is_none();
+        query
     }
 
-    /// The same where it is known which name, if any, stands behind the header.
-    #[inline]
-    pub(super) fn with_name(packet: &'p [u8], name: Option<NameRef<'p>>) -> Query<'p> {
+    /// Takes in a packet of which it is known which name, if any, stands behind the header. None if something is not as it
+    /// has to be.
+    pub(super) fn take_in(&mut self, packet: &'p [u8], name: Option<NameRef<'p>>) -> Option<()> {
         let mut reader = Reader::new(packet, HEADER);
-        let mut query = Query { malformed: true, question: None, edns: None, tsig: None };
-        let Some([_, _, _, _, counts @ ..]) = packet.first_chunk::<HEADER>() else { return query };
-        let [questions, answers, authorities, additionals] =
-            [0, 2, 4, 6].map(|at| u16::from_be_bytes([counts[at], counts[at + 1]]));
-        match questions {
+        let &[_, _, _, _, q1, q2, an1, an2, ns1, ns2, ar1, ar2] = packet.first_chunk::<HEADER>()?;
+        match u16::from_be_bytes([q1, q2]) {
             0 => {}
-            1 => {
-                query.question = name.and_then(|name| reader.question(name));
-                if query.question.is_none() {
-                    return query;
-                }
-            }
+            1 => self.question = Some(reader.question(name?)?),
             // RFC 9619: one question, or none.
-            _ => return query,
+            _ => return None,
         }
-        let others = u32::from(answers) + u32::from(authorities);
-        query.malformed = query.read_records(&mut reader, others, others + u32::from(additionals)).is_none();
-        query
+        let others = u32::from(u16::from_be_bytes([an1, an2])) + u32::from(u16::from_be_bytes([ns1, ns2]));
+        self.read_records(&mut reader, others, others + u32::from(u16::from_be_bytes([ar1, ar2])))
     }
 
     /// Reads `count` records, of which the first `others` are not in the additional section.
@@ -135,8 +138,8 @@ impl<'p> Reader<'p> {
     /// The question. Its name is not compressed: in front of it there is nothing that a pointer could point at.
     fn question(&mut self, name: NameRef<'p>) -> Option<Question<'p>> {
         self.at += name.len();
-        let (rtype, class) = (self.u16()?, self.u16()?);
-        Some(Question { name, rtype: RrType(rtype), class: Class(class), end: self.at })
+        let kind = u32::from_be_bytes(*self.take(4)?.first_chunk()?);
+        Some(Question { name, kind, end: self.at })
     }
 
     /// Steps over a name, a compressed one perhaps; returns its length without compression.

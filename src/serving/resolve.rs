@@ -31,33 +31,32 @@ pub struct Heading {
     pub rcode: Rcode,
     /// Whether the answer is authoritative.
     pub authoritative: bool,
-    /// What decided it; nothing if no zone of ours holds the name.
-    pub trail: Trail,
 }
 
 impl<'s> View<'s> {
     /// Puts the answer to `sought` and `rtype` into `sink`; `sought` is the last name of the chain afterwards.
     pub fn resolve(self, sought: &mut Sought, rtype: RrType, any: AnyPolicy, sink: &mut impl Sink<'s>) -> Heading {
-        self.resolve_in(self.zone_of(sought), sought, rtype, any, sink)
+        self.resolve_in(self.zone_of(sought), sought, rtype, any, &mut Trail::default(), sink)
     }
 
-    /// The same where the number of the zone that holds `sought` is known.
+    /// The same where the number of the zone that holds `sought` is known; what decides goes into `trail`.
     pub(super) fn resolve_in(
         self,
         zone: Option<usize>,
         sought: &mut Sought,
         rtype: RrType,
         any: AnyPolicy,
+        trail: &mut Trail,
         sink: &mut impl Sink<'s>,
     ) -> Heading {
         let Some(mut place) = self.place_in(zone, sought, rtype) else {
-            return Heading { rcode: Rcode::REFUSED, authoritative: false, trail: Trail::default() };
+            return Heading { rcode: Rcode::REFUSED, authoritative: false };
         };
         sink.enter(place.zone.scope(place.snapshot), sought);
-        let mut seen = [0; MAX_ALIASES];
-        let (mut trail, mut entered) = (Trail::default(), None);
+        // Of the names that were aliases. Most are none, and need no room.
+        let mut seen: Option<[u64; MAX_ALIASES]> = None;
+        let mut entered = None;
         for aliases in 0.. {
-            seen[aliases] = sought.hash_above(0);
             let snapshot = place.snapshot;
             let found = snapshot.lookup(sought, rtype);
             // Where aliases led within a zone follows from the first rule.
@@ -65,6 +64,7 @@ impl<'s> View<'s> {
                 entered = Some(place.zone);
                 trail.enter(place.zone.edition(place.site), rule(snapshot, sought, found));
             }
+            let name = sought.hash_above(0);
             let alias = match found {
                 Found::Alias(found, set) => {
                     let spot = sink.put(Section::Answer, Owner::Sought, set);
@@ -73,15 +73,15 @@ impl<'s> View<'s> {
                 }
                 Found::Redirection { skip, set } => match redirect(snapshot, sought, skip, set, sink) {
                     Ok(spot) => spot.map(|spot| (spot, set)),
-                    Err(rcode) => return Heading { rcode, authoritative: true, trail },
+                    Err(rcode) => return Heading { rcode, authoritative: true },
                 },
                 found => {
                     let rcode = finish(place, sought, rtype, found, any, sink);
                     let referred = matches!(found, Found::Referral { .. });
-                    return Heading { rcode, authoritative: aliases > 0 || !referred, trail };
+                    return Heading { rcode, authoritative: aliases > 0 || !referred };
                 }
             };
-            let done = Heading { rcode: Rcode::NOERROR, authoritative: true, trail };
+            let done = Heading { rcode: Rcode::NOERROR, authoritative: true };
             // Without room for the alias there is none for what follows.
             let Some((spot, set)) = alias else { return done };
             // The CNAME that a DNAME makes is what a question for a CNAME is about (RFC 6672 §3.2).
@@ -91,6 +91,8 @@ impl<'s> View<'s> {
             if set.rtype() == RrType::CNAME && !step_to_target(self, snapshot, set, sought) {
                 return done;
             }
+            let seen = seen.get_or_insert([0; MAX_ALIASES]);
+            seen[aliases] = name;
             if aliases + 1 == MAX_ALIASES || seen[..=aliases].contains(&sought.hash_above(0)) {
                 return done;
             }
@@ -99,9 +101,8 @@ impl<'s> View<'s> {
             }
             let Some(next) = self.place_in(self.zone_of(sought), sought, rtype) else { return done };
             // Some validators take an answer from two zones for one zone's, and miss its signatures.
-            let mixes =
-                snapshot.origin() != next.snapshot.origin() && (snapshot.is_signed() || next.snapshot.is_signed());
-            if mixes && sink.wants_proofs() {
+            let signed = snapshot.is_signed() || next.snapshot.is_signed();
+            if signed && sink.wants_proofs() && snapshot.origin() != next.snapshot.origin() {
                 return done;
             }
             place = next;

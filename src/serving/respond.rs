@@ -15,7 +15,7 @@ use crate::net::{ClientNet, Network};
 use crate::rr::{Class, RrType};
 use crate::snapshot::answer::Rcode;
 use crate::snapshot::emit::{HEADER, Proofs, Writer};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Ttl};
 
 /// How a query came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,22 +62,13 @@ const QUERY: u8 = 0;
 const NOTIFY: u8 = 4;
 const UPDATE: u8 = 5;
 
-impl From<usize> for Answered {
-    /// An answer that tells nothing of a zone.
-    fn from(length: usize) -> Answered {
-        Answered { length, told: None }
-    }
-}
-
 /// An answer in the making: what is known of it before anything is looked up.
 struct Reply<'q> {
     serving: &'q Serving,
     packet: &'q [u8],
+    query: &'q Query<'q>,
     asker: &'q Asker,
-    /// Where the question ends; none if it is not repeated.
-    question_end: Option<usize>,
     opt: Option<Opt<'q>>,
-    tsig: Option<Tsig<'q>>,
     /// Whether the source is not forged.
     proven: bool,
     /// The most octets that it may have.
@@ -93,33 +84,36 @@ impl Serving {
     ///
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
-        self.respond_telling(packet, asker, out).map(|answered| answered.length)
+        self.respond_to(packet, &mut Asked::of(self, packet), asker, out)
     }
 
     /// The same as [`Serving::respond`]; says what was told, too.
     pub fn respond_telling(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<Answered> {
-        self.respond_to(packet, &mut Asked::of(self, packet), asker, out)
+        let mut asked = Asked::of(self, packet);
+        let length = self.respond_to(packet, &mut asked, asker, out)?;
+        Some(Answered { length, told: asked.told })
     }
 
-    /// The same as [`Serving::respond_telling`] where `asked` was [set](Asked::set) to what the packet asks this very serving for.
-    pub fn respond_to(&self, packet: &[u8], asked: &mut Asked, asker: &Asker, out: &mut [u8]) -> Option<Answered> {
+    /// The same as [`Serving::respond`] where `asked` was [read](Asked::read) from the packet and [found](Asked::find) in
+    /// this very serving; it knows what was told afterwards.
+    pub fn respond_to(&self, packet: &[u8], asked: &mut Asked, asker: &Asker, out: &mut [u8]) -> Option<usize> {
         if packet.len() < HEADER || packet[2] & QR != 0 {
             return None;
         }
-        let query = asked.query(packet);
+        let mut query = Query::default();
+        query.malformed = query.take_in(packet, asked.name(packet)).is_none();
         let mut reply = Reply {
             serving: self,
             packet,
+            query: &query,
             asker,
-            question_end: query.question.map(|question| question.end),
-            opt: query.edns.map(|edns| Opt::plain(&self.settings, &edns)),
-            tsig: query.tsig,
+            opt: query.edns.as_ref().map(|edns| Opt::plain(&self.settings, edns)),
             proven: asker.transport != Transport::Udp,
-            limit: self.limit(query.edns.map(|edns| edns.payload), asker.transport),
+            limit: self.limit(query.edns.as_ref().map(|edns| edns.payload), asker.transport),
         };
-        Some(match reply.judge(&query) {
-            Ok(question) => reply.answer(&question, asked, out),
-            Err(refusal) => reply.refuse(&refusal, out).into(),
+        Some(match reply.judge() {
+            Ok(question) => reply.answer(question, asked, out),
+            Err(refusal) => reply.refuse(&refusal, out),
         })
     }
 
@@ -127,8 +121,8 @@ impl Serving {
     pub fn is_proven(&self, packet: &[u8], asker: &Asker) -> bool {
         let edns = if packet.len() < HEADER { None } else { Query::read(packet).edns };
         edns.is_some_and(|edns| {
-            let reply = Opt::reply(&self.settings, &edns, asker);
-            matches!(reply, Ok((_, Some(Standing::Proven))))
+            let standing = Opt::plain(&self.settings, &edns).take_up(&self.settings, &edns, asker);
+            standing == Ok(Some(Standing::Proven))
         })
     }
 
@@ -145,24 +139,25 @@ impl Serving {
 
 impl<'q> Reply<'q> {
     /// Whether the query can be answered, or what is said instead; in the order in which BIND looks.
-    fn judge(&mut self, query: &Query<'q>) -> Result<Question<'q>, Refusal> {
+    fn judge(&mut self) -> Result<&'q Question<'q>, Refusal> {
         let only = |rcode| Err(Refusal(rcode, None));
+        let query = self.query;
         if query.malformed {
             return only(Rcode::FORMERR);
         }
         let mut standing = None;
-        if let Some(edns) = &query.edns {
+        if let Some((edns, opt)) = query.edns.as_ref().zip(self.opt.as_mut()) {
             if edns.version > 0 {
                 return only(Rcode::BADVERS);
             }
-            let Ok((opt, stands)) = Opt::reply(&self.serving.settings, edns, self.asker) else {
-                return only(Rcode::FORMERR);
-            };
-            (self.opt, standing) = (Some(opt), stands);
-            self.proven |= stands == Some(Standing::Proven);
+            match opt.take_up(&self.serving.settings, edns, self.asker) {
+                Ok(stands) => standing = stands,
+                Err(_) => return only(Rcode::FORMERR),
+            }
+            self.proven |= standing == Some(Standing::Proven);
         }
         let opcode = opcode(self.packet);
-        let Some(question) = query.question else {
+        let Some(question) = &query.question else {
             return only(match (opcode, standing) {
                 // Nothing is asked but for a cookie, or whether this one is good (RFC 7873 §5.4).
                 (QUERY, Some(Standing::New | Standing::Proven)) => Rcode::NOERROR,
@@ -172,7 +167,7 @@ impl<'q> Reply<'q> {
                 _ => Rcode::NOTIMP,
             });
         };
-        if self.tsig.is_some() {
+        if query.tsig.is_some() {
             return only(NOTAUTH);
         }
         if opcode != QUERY {
@@ -182,7 +177,7 @@ impl<'q> Reply<'q> {
         if required && self.asker.transport == Transport::Udp && standing.is_some_and(|s| s != Standing::Proven) {
             return only(BADCOOKIE);
         }
-        match (question.rtype, question.class) {
+        match (question.rtype(), question.class()) {
             (RrType::OPT | RrType::TSIG | RrType::TKEY, _) => only(Rcode::FORMERR),
             (RrType::MAILA | RrType::MAILB, _) => only(Rcode::NOTIMP),
             (RrType::AXFR | RrType::IXFR, Class::IN) if self.serving.zone(question.name).is_none() => {
@@ -194,12 +189,12 @@ impl<'q> Reply<'q> {
         }
     }
 
-    fn answer(&mut self, question: &Question<'_>, asked: &mut Asked, out: &mut [u8]) -> Answered {
-        if question.class == Class::CH {
-            return self.answer_chaos(question, out).into();
+    fn answer(&mut self, question: &Question<'_>, asked: &mut Asked, out: &mut [u8]) -> usize {
+        if question.class() == Class::CH {
+            return self.answer_chaos(question, out);
         }
         let serving = self.serving;
-        let Asked { sought, zone, .. } = asked;
+        let Asked { sought, zone, told, .. } = asked;
         debug_assert_eq!(sought.name(), question.name);
         let any = if self.asker.transport == Transport::Udp { AnyPolicy::One } else { AnyPolicy::All };
         let dnssec = self.opt.is_some_and(|opt| opt.is_dnssec_ok());
@@ -211,12 +206,16 @@ impl<'q> Reply<'q> {
         let named = self.opt.and_then(|opt| opt.client());
         let client = named.unwrap_or(ClientNet::from_source(self.asker.source));
         let view = serving.view(client);
-        let heading = view.resolve_in(*zone, sought, question.rtype, any, &mut writer);
+        let (rtype, region, proven) = (question.rtype(), view.region(), self.proven);
+        let what = told.insert(Told { client, region, trail: Trail::default(), rtype, ttl: Ttl::ZERO, proven });
+        let heading = view.resolve_in(*zone, sought, rtype, any, &mut what.trail, &mut writer);
         let end = writer.finish();
-        let (truncated, counts, ttl) = (writer.is_truncated(), writer.counts(), writer.greatest_ttl());
+        let (truncated, counts) = (writer.is_truncated(), writer.counts());
+        what.ttl = writer.greatest_ttl();
         if heading.rcode == Rcode::REFUSED {
             // No zone holds the name, so nothing was written.
-            return self.refuse(&not_served(serving, question), out).into();
+            *told = None;
+            return self.refuse(&not_served(serving, question), out);
         }
         self.write_header(heading, truncated, counts, out);
         // Negative answers and referrals are for everybody, whatever they say (RFC 7871 §7.4).
@@ -226,15 +225,7 @@ impl<'q> Reply<'q> {
             let network = serving.reach(client, question, any, dnssec, sought);
             opt.set_scope(network.map_or(0, Network::prefix));
         }
-        let told = Told {
-            client,
-            region: view.region(),
-            trail: heading.trail,
-            rtype: question.rtype,
-            ttl,
-            proven: self.proven,
-        };
-        Answered { length: self.write_opt(heading.rcode, stale, end, out), told: Some(told) }
+        self.write_opt(heading.rcode, stale, end, out)
     }
 
     fn answer_chaos(&self, question: &Question<'_>, out: &mut [u8]) -> usize {
@@ -245,18 +236,18 @@ impl<'q> Reply<'q> {
         out[..question.end].copy_from_slice(&self.packet[..question.end]);
         let end = chaos::write(&text, question.end, out);
         // NSD and Knot don't call this authoritative, BIND does; no client is known to care.
-        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false, trail: Trail::default() };
+        let heading = Heading { rcode: Rcode::NOERROR, authoritative: false };
         self.write_header(heading, false, [1, 0, 0], out);
         self.write_opt(heading.rcode, None, end, out)
     }
 
     /// Writes an answer without records.
     fn refuse(&self, &Refusal(rcode, error): &Refusal, out: &mut [u8]) -> usize {
-        let end = self.question_end.unwrap_or(HEADER);
+        let end = self.query.question.as_ref().map_or(HEADER, |question| question.end);
         out[..end].copy_from_slice(&self.packet[..end]);
-        self.write_header(Heading { rcode, authoritative: false, trail: Trail::default() }, false, [0; 3], out);
+        self.write_header(Heading { rcode, authoritative: false }, false, [0; 3], out);
         let end = self.write_opt(rcode, error, end, out);
-        match &self.tsig {
+        match &self.query.tsig {
             Some(tsig) if rcode == NOTAUTH => self.write_tsig(tsig, end, out),
             _ => end,
         }
@@ -268,8 +259,9 @@ impl<'q> Reply<'q> {
         let packet = self.packet;
         let kept = [packet[2] & KEPT[0], packet[3] & KEPT[1]];
         let flags = [QR | aa | tc | kept[0], kept[1] | (heading.rcode.0 & 0x0F) as u8];
-        let [c0, c1, c2] = counts.map(u16::to_be_bytes);
-        let header = [[packet[0], packet[1]], flags, u16::from(self.question_end.is_some()).to_be_bytes(), c0, c1, c2];
+        let questions = u16::from(self.query.question.is_some());
+        let [an, ns, ar] = [counts[0].to_be_bytes(), counts[1].to_be_bytes(), counts[2].to_be_bytes()];
+        let header = [[packet[0], packet[1]], flags, questions.to_be_bytes(), an, ns, ar];
         out[..HEADER].copy_from_slice(header.as_flattened());
         debug_assert_eq!(opcode(out), opcode(packet));
     }

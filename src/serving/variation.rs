@@ -36,7 +36,7 @@ impl Serving {
         while number < told.sites {
             told.hasher = SipHasher24::new();
             sought.set(self.key, question.name.as_wire());
-            let heading = self.view_nth(number).resolve(sought, question.rtype, any, &mut told);
+            let heading = self.view_nth(number).resolve(sought, question.rtype(), any, &mut told);
             told.hasher.write_u16(heading.rcode.0);
             let print = told.hasher.finish128().as_u128();
             varies |= *first.get_or_insert(print) != print;

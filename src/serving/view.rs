@@ -132,7 +132,7 @@ impl<'s> View<'s> {
 
     /// What `sought` is answered from: the zone of this number, which holds it. A DS RRset is the parent's (RFC 4035
     /// §3.1.4.1): at the origin of a zone whose parent is served as well it is answered from there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place_in(self, zone: Option<usize>, sought: &Sought, rtype: RrType) -> Option<Place<'s>> {
         let mut zone: &ZoneServing = self.serving.zones.get(zone?)?;
         if rtype == RrType::DS && zone.content.origin.as_ref().len() == sought.len() && sought.label_count() > 0 {

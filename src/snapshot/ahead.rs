@@ -1,4 +1,4 @@
-//! The first looks at memory that a lookup would wait for, to be taken for many names at once.
+//! What a lookup would wait for, to be had at hand for many names at once.
 
 use super::emit::target_of;
 use super::node::{Flags, Node};
@@ -8,15 +8,25 @@ use crate::name::{MAX_NAME, NameRef};
 use crate::rr::RrType;
 
 impl Snapshot {
-    /// Looks at the table where a search for `hash` begins. What is returned has no meaning.
-    pub(crate) fn touch_slot(&self, hash: u64) -> u32 {
-        self.base.table.touch(hash) ^ self.over.as_ref().map_or(0, |over| over.table.touch(hash))
+    /// Has at hand where in the table a search for `hash` begins.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, hash: u64) {
+        self.base.table.prefetch(hash);
+        if let Some(over) = &self.over {
+            over.table.prefetch(hash);
+        }
     }
 
-    /// Looks at a node. What is returned has no meaning.
-    pub(crate) fn touch_node(&self, node: u32) -> u8 {
+    /// Has a node at hand.
+    #[inline]
+    pub(crate) fn prefetch_node(&self, node: u32) {
         let (arena, at) = self.place(node);
-        arena.touch(at)
+        arena.prefetch(at);
+    }
+
+    /// Lets the lookup of `sought` begin at this node, which may be the name's.
+    pub(crate) fn remember(&self, node: u32, sought: &mut Sought) {
+        sought.see(self, node);
     }
 
     /// The node that the table has under this hash, whatever its name.
@@ -43,7 +53,7 @@ impl Snapshot {
         };
         if skip > 0 {
             let has_wildcard = node.flags().has(Flags::WILDCARD_CHILD);
-            return has_wildcard.then(|| self.shape.key.extend(sought.hash_above(skip), b"\x01*"));
+            return has_wildcard.then(|| self.shape.key.of_wildcard(sought.hash_above(skip)));
         }
         if !node.flags().has(Flags::CNAME) {
             return None;

@@ -2,7 +2,7 @@
 
 use super::answer::{Owner, Scope, Section, Sink, Spot};
 use super::denial::Proof;
-use super::node::WireSet;
+use super::node::{OWNER_ASKED, RECORD_HEAD, WireSet, fill_in};
 use super::sought::Sought;
 use crate::name::{MAX_NAME, NameRef};
 use crate::rr::{Class, RrType};
@@ -10,8 +10,6 @@ use crate::time::Ttl;
 
 /// The length of a message's header (RFC 1035 §4.1.1).
 pub const HEADER: usize = 12;
-/// From a record's start to its data, its owner being a pointer.
-const RECORD_HEAD: usize = 12;
 /// How many proofs an answer has at the most: one for each alias, and four for the name at the end of the chain.
 const MAX_PROOFS: usize = 20;
 /// A compression pointer reaches only so far (RFC 1035 §4.1.4).
@@ -160,15 +158,13 @@ impl<'o, 's> Writer<'o, 's> {
         self.counts[index] += records;
     }
 
-    /// Copies records and fills in what depends on the message: owner and TTL.
-    fn copy_records(&mut self, records: &[u8], owner: [u8; 2], ttl: Ttl) {
+    /// Copies records of `set` and fills in what depends on the message, if they are not told as they lie there.
+    fn copy_records(&mut self, set: WireSet<'s>, records: &[u8], owner: [u8; 2], ttl: Ttl) {
         let end = self.at + records.len();
-        let mut rest = &mut self.out[self.at..end];
-        rest.copy_from_slice(records);
-        while let Some((head, behind)) = rest.split_first_chunk_mut::<RECORD_HEAD>() {
-            head[..2].copy_from_slice(&owner);
-            head[6..10].copy_from_slice(&ttl.seconds().to_be_bytes());
-            rest = behind.get_mut(usize::from(u16::from_be_bytes([head[10], head[11]]))..).unwrap_or_default();
+        let room = &mut self.out[self.at..end];
+        room.copy_from_slice(records);
+        if owner != OWNER_ASKED || ttl != set.ttl() {
+            fill_in(room, owner, ttl);
         }
         self.at = end;
     }
@@ -260,8 +256,8 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             return None;
         }
         let owner_at = self.owner_at(owner);
-        let (signatures, signature_count) = self.signatures_of(set);
-        if self.at + set.body().len() + signatures.len() > self.limit {
+        let (body, (signatures, signature_count)) = (set.body(), self.signatures_of(set));
+        if self.at + body.len() + signatures.len() > self.limit {
             return self.no_room(section);
         }
         let Some((owner, origin)) = pointer(owner_at).zip(pointer(self.origin_at)) else {
@@ -275,7 +271,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
         if !matches!(section, Section::Additional { required: false }) {
             self.greatest = self.greatest.max(ttl);
         }
-        self.copy_records(set.body(), owner, ttl);
+        self.copy_records(set, body, owner, ttl);
         for at in set.pointers() {
             self.out[start + at..start + at + 2].copy_from_slice(&origin);
         }
@@ -288,7 +284,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             self.redirection = Some((start + RECORD_HEAD, rdata.len()));
         }
         if !signatures.is_empty() {
-            self.copy_records(signatures, owner, ttl);
+            self.copy_records(set, signatures, owner, ttl);
         }
         self.count(section, set.record_count() + signature_count);
         Some(Spot(start as u16))
@@ -316,7 +312,7 @@ impl<'s> Sink<'s> for Writer<'_, 's> {
             return self.no_room(Section::Answer);
         }
         let start = self.at;
-        self.copy_records(set.signatures(), owner, self.scope.ttl_of(set));
+        self.copy_records(set, set.signatures(), owner, self.scope.ttl_of(set));
         self.count(Section::Answer, set.signature_count());
         Some(Spot(start as u16))
     }

@@ -95,7 +95,7 @@ fn begin_record(out: &mut Vec<u8>, rtype: RrType) -> usize {
     out.extend_from_slice(&[0xC0, 0]);
     out.extend_from_slice(&rtype.0.to_be_bytes());
     out.extend_from_slice(&Class::IN.0.to_be_bytes());
-    // The TTL is the set's and written on the way out, the length when the data are known.
+    // Owner and TTL are filled in when all is laid down, the length when the data are known.
     out.extend_from_slice(&[0; 6]);
     out.len()
 }

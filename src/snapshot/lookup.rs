@@ -59,6 +59,7 @@ enum Decider<'s> {
 
 impl Snapshot {
     /// What the zone has to say of `sought`, a name at or below its origin.
+    #[inline]
     pub fn lookup(&self, sought: &Sought, rtype: RrType) -> Found<'_> {
         let found = match self.decider(sought, rtype) {
             Decider::None(skip) => return Found::NameError { skip },
@@ -91,8 +92,9 @@ impl Snapshot {
         }
     }
 
+    #[inline(always)]
     fn decider(&self, sought: &Sought, rtype: RrType) -> Decider<'_> {
-        if let Some(node) = self.node_above(sought, 0) {
+        if let Some(node) = self.node_of(sought) {
             // A DS RRset is the parent's, though it stands at the child's name (RFC 4035 §3.1.4.1).
             return if node.flags().has(Flags::CUT) && rtype != RrType::DS {
                 Decider::Cut(node, 0)

@@ -17,17 +17,16 @@ pub mod sought;
 mod ahead;
 mod encode;
 mod share;
-mod table;
 
 use std::sync::Arc;
 
 use crate::name::{Name, NameRef};
 use crate::serial::Serial;
+use crate::table::Table;
 use compile::Shape;
 use denial::{Denial, Proof, Wildcard, nsec_at_or_before};
 use node::{Arena, Flags, Node, WireSet};
 use sought::{HashKey, Sought};
-use table::Table;
 
 /// The content of a zone for one site, compiled.
 #[derive(Debug)]
@@ -170,7 +169,18 @@ impl Snapshot {
         self.base.find(hash, is_it)
     }
 
+    /// The node of the name.
+    #[inline]
+    fn node_of(&self, sought: &Sought) -> Option<Node<'_>> {
+        let seen = sought.seen(self).map(|place| self.node_at(place));
+        match seen.filter(|node| node.name() == sought.wire_above(0)) {
+            Some(node) => Some(node).filter(|node| !node.flags().has(Flags::GONE)),
+            None => self.node_above(sought, 0),
+        }
+    }
+
     /// The node of the name that is `skip` labels shorter than `sought`.
+    #[inline]
     fn node_above(&self, sought: &Sought, skip: usize) -> Option<Node<'_>> {
         if sought.label_count() - skip > self.most_labels {
             return None;
@@ -180,7 +190,7 @@ impl Snapshot {
 
     /// The wildcard child of the name that is `skip` labels shorter than `sought`.
     fn wildcard_above(&self, sought: &Sought, skip: usize) -> Option<Node<'_>> {
-        let hash = self.shape.key.extend(sought.hash_above(skip), b"\x01*");
+        let hash = self.shape.key.of_wildcard(sought.hash_above(skip));
         let parent = sought.wire_above(skip);
         self.find(hash, |name| name.strip_prefix(b"\x01*").is_some_and(|rest| rest == parent))
     }

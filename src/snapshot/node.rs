@@ -5,11 +5,13 @@
 //! RRset     type (2)  TTL (4)  records (2)  body length (2)  more (1)
 //!           if there is more: signatures (2)  signatures' length (2)  pointers (2)  links (2)
 //!           pointers (2 each)  links (6 each)  body  signatures
-//! body      records as they go out: owner (2, to be filled)  type  class  TTL  length  data
+//! body      records as they go out: owner (2)  type  class  TTL  length  data
 //! ```
+//! Owners are pointers to the name of a question, which most answers need; for others they are filled in.
 //! A *pointer* says where in the body a compression pointer to the zone's origin is to be filled in. A *link* leads
 //! from a name in the body (say the target of an MX record) to the node whose addresses go with it.
 
+use crate::prefetch::prefetch;
 use crate::rr::RrType;
 use crate::time::Ttl;
 
@@ -19,6 +21,10 @@ const NODE_HEAD: usize = 4;
 const SET_HEAD: usize = 11;
 const MORE: usize = 8;
 const LINK: usize = 6;
+/// From a record's start to its data, its owner being a pointer.
+pub(super) const RECORD_HEAD: usize = 12;
+/// A pointer to the name in the question (RFC 1035 §4.1.4): it stands right behind the header.
+pub(super) const OWNER_ASKED: [u8; 2] = [0xC0, 12];
 /// A cache line.
 const LINE: usize = 64;
 /// The highest bit of a link: the address is glue without which a referral is of no use (RFC 9471 §3).
@@ -67,17 +73,18 @@ pub struct Node<'a> {
     at: usize,
 }
 
-/// An RRset as it goes out.
+/// An RRset as it goes out: all of it, as it lies there. No more than that, since sets are handed on all the time.
 #[derive(Clone, Copy)]
-pub struct WireSet<'a> {
-    /// All of it, as it lies there.
-    octets: &'a [u8],
+pub struct WireSet<'a>(&'a [u8]);
+
+/// Where the parts of an RRset begin.
+struct Layout {
+    pointers: usize,
+    links: usize,
+    body: usize,
+    signatures: usize,
+    end: usize,
     signature_count: u16,
-    /// Where the pointers, the links, the body and the signatures begin; small, since sets are handed on all the time.
-    pointers: u32,
-    links: u32,
-    body: u32,
-    signatures: u32,
 }
 
 /// From a name in an RRset's body to the node with its addresses.
@@ -134,11 +141,11 @@ impl Arena {
         Node { arena: self, at: at as usize * ALIGN }
     }
 
-    /// What the node at `at` begins with, a cache line or two: of no meaning, but the first look at memory that a lookup
-    /// would wait for.
-    pub(super) fn touch(&self, at: u32) -> u8 {
-        let at = at as usize * ALIGN;
-        self.octets[at] ^ self.octets.get(at + LINE).copied().unwrap_or_default()
+    /// Has at hand what the node at `at` begins with.
+    #[inline]
+    pub(super) fn prefetch(&self, at: u32) {
+        // Most nodes lie in two cache lines.
+        self.octets[at as usize * ALIGN..].iter().step_by(LINE).take(2).for_each(prefetch);
     }
 
     /// The lone RRset that was laid down at `at`.
@@ -182,8 +189,10 @@ impl Arena {
         for link in &parts.links {
             out.extend_from_slice(&encode_link(*link));
         }
+        let records_at = out.len();
         out.extend_from_slice(&parts.body);
         out.extend_from_slice(&parts.signatures);
+        fill_in(&mut out[records_at..], OWNER_ASKED, ttl);
         links_at
     }
 
@@ -207,6 +216,15 @@ impl Arena {
         let at = self.octets.len().next_multiple_of(ALIGN).max(ALIGN);
         self.octets.resize(at, 0);
         (at / ALIGN) as u32
+    }
+}
+
+/// Fills in what depends on the message in records that go out: owner and TTL.
+pub(super) fn fill_in(mut records: &mut [u8], owner: [u8; 2], ttl: Ttl) {
+    while let Some((head, behind)) = records.split_first_chunk_mut::<RECORD_HEAD>() {
+        head[..2].copy_from_slice(&owner);
+        head[6..10].copy_from_slice(&ttl.seconds().to_be_bytes());
+        records = behind.get_mut(usize::from(u16::from_be_bytes([head[10], head[11]]))..).unwrap_or_default();
     }
 }
 
@@ -252,91 +270,108 @@ impl<'a> Node<'a> {
     }
 }
 
+impl Layout {
+    #[inline(always)]
+    fn of(set: &[u8]) -> Layout {
+        let (mut pointers, mut counts) = (SET_HEAD, [0; 4]);
+        if set[SET_HEAD - 1] != 0 {
+            pointers += MORE;
+            counts = std::array::from_fn(|index| u16_at(set, SET_HEAD + 2 * index));
+        }
+        let [signature_count, signatures_len, pointer_count, link_count] = counts;
+        let links = pointers + usize::from(pointer_count) * 2;
+        let body = links + usize::from(link_count) * LINK;
+        let signatures = body + usize::from(u16_at(set, 8));
+        Layout { pointers, links, body, signatures, end: signatures + usize::from(signatures_len), signature_count }
+    }
+}
+
 impl<'a> WireSet<'a> {
-    #[inline]
+    #[inline(always)]
     fn at(octets: &'a [u8], at: usize) -> WireSet<'a> {
         let octets = &octets[at..];
-        let body_len = u32::from(u16_at(octets, 8));
-        let (mut signature_count, mut signatures_len) = (0, 0);
-        let (mut pointers, mut links, mut body) = (SET_HEAD as u32, SET_HEAD as u32, SET_HEAD as u32);
-        if octets[10] != 0 {
-            let more = |index: usize| u16_at(octets, SET_HEAD + 2 * index);
-            (signature_count, signatures_len) = (more(0), u32::from(more(1)));
-            pointers += MORE as u32;
-            links = pointers + u32::from(more(2)) * 2;
-            body = links + u32::from(more(3)) * LINK as u32;
-        }
-        let signatures = body + body_len;
-        let octets = &octets[..(signatures + signatures_len) as usize];
-        WireSet { octets, signature_count, pointers, links, body, signatures }
+        WireSet(&octets[..Layout::of(octets).end])
     }
 
     /// How many octets it takes.
     fn len(self) -> usize {
-        self.octets.len()
+        self.0.len()
     }
 
-    fn part(self, from: u32, to: u32) -> &'a [u8] {
-        &self.octets[from as usize..to as usize]
+    #[inline(always)]
+    fn layout(self) -> Layout {
+        Layout::of(self.0)
     }
 
     /// Whether both go out alike; where their links lead is left out.
     pub(super) fn same_records(self, other: WireSet<'_>) -> bool {
-        self.octets[..SET_HEAD] == other.octets[..SET_HEAD]
-            && self.signature_count == other.signature_count
-            && self.part(self.pointers, self.links) == other.part(other.pointers, other.links)
+        self.0[..SET_HEAD] == other.0[..SET_HEAD]
+            && self.signature_count() == other.signature_count()
+            && self.pointers().eq(other.pointers())
             && self.body() == other.body()
             && self.signatures() == other.signatures()
     }
 
     /// The type.
+    #[inline]
     pub fn rtype(self) -> RrType {
-        RrType(u16_at(self.octets, 0))
+        RrType(u16_at(self.0, 0))
     }
 
     /// How many records there are.
+    #[inline]
     pub fn record_count(self) -> u16 {
-        u16_at(self.octets, 6)
+        u16_at(self.0, 6)
     }
 
     /// How many RRSIG records cover it.
+    #[inline]
     pub fn signature_count(self) -> u16 {
-        self.signature_count
+        self.layout().signature_count
     }
 
     /// The TTL of the records and of their signatures.
+    #[inline]
     pub fn ttl(self) -> Ttl {
-        Ttl::from_wire(u32_at(self.octets, 2))
+        Ttl::from_wire(u32_at(self.0, 2))
     }
 
     /// Where in memory it lies: what tells it from any other for as long as its snapshot is there.
     pub(super) fn place(self) -> usize {
-        self.octets.as_ptr().addr()
+        self.0.as_ptr().addr()
     }
 
-    /// The records as they go out, owners and pointers to be filled in.
+    /// The records as they go out, pointers to be filled in.
+    #[inline]
     pub fn body(self) -> &'a [u8] {
-        self.part(self.body, self.signatures)
+        let Layout { body, signatures, .. } = self.layout();
+        &self.0[body..signatures]
     }
 
-    /// The RRSIG records that cover it, owners to be filled in.
+    /// The RRSIG records that cover it, as they go out.
+    #[inline]
     pub fn signatures(self) -> &'a [u8] {
-        &self.octets[self.signatures as usize..]
+        &self.0[self.layout().signatures..]
     }
 
     /// Where in the body pointers to the origin are to be filled in.
+    #[inline]
     pub fn pointers(self) -> impl Iterator<Item = usize> + 'a {
-        self.part(self.pointers, self.links).chunks_exact(2).map(|octets| u16_at(octets, 0) as usize)
+        let Layout { pointers, links, .. } = self.layout();
+        self.0[pointers..links].chunks_exact(2).map(|octets| u16_at(octets, 0) as usize)
     }
 
     /// Whether it leads to nodes with addresses, or may.
+    #[inline]
     pub fn has_links(self) -> bool {
-        self.links < self.body
+        let Layout { links, body, .. } = self.layout();
+        links < body
     }
 
     /// Its links to nodes with addresses.
     pub fn links(self) -> impl Iterator<Item = Link> + 'a {
-        self.part(self.links, self.body).chunks_exact(LINK).map(|octets| {
+        let Layout { links, body, .. } = self.layout();
+        self.0[links..body].chunks_exact(LINK).map(|octets| {
             let node = u32_at(octets, 2);
             Link { name_at: u16_at(octets, 0), node: node & !REQUIRED, required: node & REQUIRED != 0 }
         })
@@ -357,11 +392,13 @@ impl std::fmt::Debug for WireSet<'_> {
 }
 
 fn u16_at(octets: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([octets[at], octets[at + 1]])
+    let octets = &octets[at..at + 2];
+    u16::from_le_bytes([octets[0], octets[1]])
 }
 
 fn u32_at(octets: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+    let octets = &octets[at..at + 4];
+    u32::from_le_bytes([octets[0], octets[1], octets[2], octets[3]])
 }
 
 #[cfg(test)]
@@ -378,11 +415,11 @@ mod tests {
             signature_count: 1,
             pointers: vec![14],
             links: vec![link],
-            body: b"\0\0\0\x02\0\x01\0\0\0\x09\0\x04\x01b\0\0".to_vec(),
+            body: b"\0\0\0\x02\0\x01\0\0\0\0\0\x04\x01b\0\0".to_vec(),
             signatures: vec![1, 2, 3],
         };
         let links_at = arena.push_set(RrType::NS, Ttl::new(9).unwrap(), &parts);
-        arena.push_set(RrType::TXT, Ttl::ZERO, &SetParts { records: 1, body: vec![5; 20], ..SetParts::default() });
+        arena.push_set(RrType::TXT, Ttl::ZERO, &SetParts { records: 1, body: vec![5; 11], ..SetParts::default() });
         let second = arena.begin_node(b"\x01b\x01a\0", Flags::NONE, 0);
         arena.set_link(links_at, 0, Link { node: second, ..link });
         arena.add_flags(first, Flags::WILDCARD_CHILD);
@@ -392,11 +429,12 @@ mod tests {
         assert!(node.flags().has(Flags::CUT.with(Flags::WILDCARD_CHILD)) && !node.flags().has(Flags::DNAME));
         let set = node.set(RrType::NS).unwrap();
         assert_eq!((set.record_count(), set.signature_count(), set.ttl().seconds()), (1, 1, 9));
-        assert_eq!((set.body(), set.signatures()), (&parts.body[..], &parts.signatures[..]));
+        let filled = b"\xC0\x0C\0\x02\0\x01\0\0\0\x09\0\x04\x01b\0\0";
+        assert_eq!((set.body(), set.signatures()), (&filled[..], &parts.signatures[..]));
         assert_eq!(set.links().collect::<Vec<_>>(), [Link { node: second, ..link }]);
         assert_eq!(set.pointers().collect::<Vec<_>>(), [14]);
         assert_eq!(set.first_rdata(), (&b"\x01b\0\0"[..], true));
-        assert_eq!(node.set(RrType::TXT).unwrap().body(), [5; 20]);
+        assert_eq!(node.set(RrType::TXT).unwrap().body(), [5; 11]);
         assert!(node.set(RrType::A).is_none() && arena.node(second).sets().next().is_none());
     }
 }

@@ -6,10 +6,10 @@ use foldhash::HashMap;
 
 use super::denial::Denial;
 use super::node::{Arena, Flags, Link, Node, SetParts, WireSet};
-use super::table::Table;
 use super::{Layer, OVER, Snapshot};
 use crate::name::NameRef;
 use crate::rr::RrType;
+use crate::table::Table;
 
 /// A snapshot that shares less than three quarters of its octets had better stand alone: looking into two layers is
 /// dearer than into one.
@@ -55,7 +55,7 @@ impl<'a> Over<'a> {
         let (mut own, mut octets, mut known) = (Vec::new(), 0, 0);
         // The nodes have no order in a table. In the arenas they have that of their names, in both the same: what is looked at
         // one after the other lies side by side.
-        let mut nodes: Vec<u32> = full.table.nodes().collect();
+        let mut nodes: Vec<u32> = full.table.numbers().collect();
         nodes.sort_unstable();
         for at in nodes {
             let node = full.arena.node(at);
@@ -71,7 +71,7 @@ impl<'a> Over<'a> {
         }
         let mut gone = Vec::new();
         if known < base.table.len() {
-            let strangers = base.table.nodes().map(|at| base.arena.node(at));
+            let strangers = base.table.numbers().map(|at| base.arena.node(at));
             gone.extend(strangers.filter(|node| twin(full, *node).is_none()));
         }
         let table = Table::with_room_for(own.len() + gone.len());

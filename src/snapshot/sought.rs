@@ -1,8 +1,9 @@
 //! A name that is looked for: in lower case, with the hash of every ancestor at hand.
 
+use super::Snapshot;
 use crate::name::{MAX_NAME, NameRef};
 
-/// The key of the hash over names: drawn once a process, so that nobody can make names that collide.
+/// The key of the hash over names: drawn once for a state directory, so that nobody can make names that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashKey {
     seed: u64,
@@ -21,64 +22,76 @@ impl HashKey {
         self.seed
     }
 
-    /// The hash of a name from that of its parent and its first label (in lower case, with the length octet).
-    pub(super) fn extend(self, parent: u64, label: &[u8]) -> u64 {
-        let mut hash = parent;
-        let mut chunks = label.chunks_exact(8);
-        for chunk in &mut chunks {
-            hash = self.fold(hash, u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
-        }
-        let mut last = [0; 8];
-        last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
-        self.fold(hash, u64::from_le_bytes(last))
-    }
-
-    /// The same of a label that stands at `start..end` in a name's room, where a whole word can be read at its last octet.
-    fn extend_within(self, parent: u64, room: &[u8; ROOM], start: usize, end: usize) -> u64 {
-        let (mut hash, mut at) = (parent, start);
-        loop {
-            let word = room[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-            if at + WORD > end {
-                return self.fold(hash, word & ((1 << (8 * (end - at))) - 1));
-            }
-            hash = self.fold(hash, word);
-            at += WORD;
-        }
-    }
-
     /// The hash of the wildcard right below a name, from that of the name.
     pub(crate) fn of_wildcard(self, encloser: u64) -> u64 {
-        self.extend(encloser, b"\x01*")
+        self.fold(encloser, u16::from_le_bytes(*b"\x01*").into())
     }
 
     /// The hash of a whole name in lower case.
     pub(crate) fn of(self, name: NameRef<'_>) -> u64 {
         let wire = name.as_wire();
+        let mut room = [0; ROOM];
+        room[..wire.len()].copy_from_slice(wire);
         let (mut starts, mut count, mut at) = ([0u8; 128], 0, 0);
         while wire[at] != 0 {
             starts[count] = at as u8;
             count += 1;
             at += 1 + wire[at] as usize;
         }
-        starts[..count]
-            .iter()
-            .rev()
-            .map(|start| usize::from(*start))
-            .fold(self.root(), |hash, start| self.extend(hash, &wire[start..start + 1 + wire[start] as usize]))
+        let labels = starts[..count].iter().rev();
+        let (hash, _) =
+            labels.fold((self.root(), at as u8), |(hash, end), start| (self.extend(hash, &room, *start, end), *start));
+        hash
     }
 
-    fn fold(self, hash: u64, word: u64) -> u64 {
-        let product = u128::from(hash ^ word) * u128::from(self.factor);
+    /// The hash of a name from that of its parent and its first label, in lower case: the octets `start..end`.
+    #[inline]
+    fn extend(self, parent: u64, room: &[u8; ROOM], start: u8, end: u8) -> u64 {
+        let (mut hash, mut at, end) = (parent, usize::from(start), usize::from(end));
+        let block = |at: usize| room[at..].first_chunk().map_or(0, |block| u128::from_le_bytes(*block));
+        while end - at > BLOCK {
+            hash = self.fold(hash, block(at));
+            at += BLOCK;
+        }
+        // As a rule there is this one only: how long a label is, no processor could predict.
+        self.fold(hash, block(at) & MASKS[end - at])
+    }
+
+    fn fold(self, hash: u64, block: u128) -> u64 {
+        let product = u128::from(hash ^ block as u64) * u128::from(self.factor ^ (block >> 64) as u64);
         (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(29)
     }
 }
 
-/// So many octets are put into lower case at once.
+/// So many octets are put into lower case, or hashed, at once.
 const BLOCK: usize = 16;
-/// So many octets are hashed at once.
-const WORD: usize = 8;
-/// Room for a name in whole blocks, and for a word behind it.
-const ROOM: usize = MAX_NAME.next_multiple_of(BLOCK) + WORD;
+/// The first so many octets of a block.
+static MASKS: [u128; BLOCK + 1] = {
+    let (mut masks, mut octets) = ([0; BLOCK + 1], 0);
+    while octets < BLOCK {
+        masks[octets + 1] = masks[octets] << 8 | 0xFF;
+        octets += 1;
+    }
+    masks
+};
+/// Room for a name in whole blocks, and for a block behind it.
+const ROOM: usize = MAX_NAME.next_multiple_of(BLOCK) + BLOCK;
+
+/// Copies a name in lower case: in whole blocks, of which the last one may write once more what others have written.
+fn lowercase_into(room: &mut [u8; ROOM], name: &[u8]) {
+    let lowercase = |block: &[u8; BLOCK]| block.map(|octet| octet.to_ascii_lowercase());
+    for (to, from) in room.as_chunks_mut().0.iter_mut().zip(name.as_chunks().0) {
+        *to = lowercase(from);
+    }
+    match (name.last_chunk(), room[..name.len()].last_chunk_mut()) {
+        (Some(from), Some(to)) => *to = lowercase(from),
+        _ => {
+            let mut block = [0; BLOCK];
+            block[..name.len()].copy_from_slice(name);
+            room[..BLOCK].copy_from_slice(&lowercase(&block));
+        }
+    }
+}
 
 /// A name that is looked for.
 pub struct Sought {
@@ -88,12 +101,21 @@ pub struct Sought {
     labels: u8,
     starts: [u8; 128],
     hashes: [u64; 128],
+    /// Where a look ahead saw a node that may be the name's.
+    seen: Option<Seen>,
+}
+
+/// A place in a snapshot, which is told by where it lies itself.
+#[derive(Clone, Copy)]
+struct Seen {
+    snapshot: usize,
+    node: u32,
 }
 
 impl Default for Sought {
     /// The root name, under no key: to be [set](Sought::set). Costs more than setting it: best kept for the next name.
     fn default() -> Sought {
-        Sought { wire: [0; ROOM], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128] }
+        Sought { wire: [0; ROOM], len: 1, labels: 0, starts: [0; 128], hashes: [0; 128], seen: None }
     }
 }
 
@@ -109,6 +131,16 @@ impl Sought {
 
     /// Looks for another name from here on; `false`, with the name undefined, if no uncompressed name stands there.
     pub fn set(&mut self, key: HashKey, octets: &[u8]) -> bool {
+        let is_name = self.read(octets);
+        if is_name {
+            self.hash(key);
+        }
+        is_name
+    }
+
+    /// The first half of [`Sought::set`]: takes the name in, which has no hash yet.
+    pub(crate) fn read(&mut self, octets: &[u8]) -> bool {
+        self.seen = None;
         // No name goes on behind these; so none has more labels than there is room for.
         let octets = &octets[..octets.len().min(MAX_NAME)];
         let (mut at, mut labels) = (0, 0);
@@ -126,17 +158,21 @@ impl Sought {
         self.len = at as u8 + 1;
         self.labels = labels as u8;
         self.starts[labels] = at as u8;
-        self.wire[..=at].copy_from_slice(&octets[..=at]);
-        let (blocks, _) = self.wire.as_chunks_mut::<BLOCK>();
-        blocks.iter_mut().take(at / BLOCK + 1).for_each(|block| block.make_ascii_lowercase());
-        let (mut hash, mut end) = (key.root(), at);
-        self.hashes[labels] = hash;
-        for i in (0..labels).rev() {
-            let start = self.starts[i] as usize;
-            hash = key.extend_within(hash, &self.wire, start, end);
-            (self.hashes[i], end) = (hash, start);
-        }
+        lowercase_into(&mut self.wire, &octets[..=at]);
         true
+    }
+
+    /// The second half of [`Sought::set`]. It goes faster some time after the first: then what that wrote is not on its way to
+    /// memory any more.
+    pub(crate) fn hash(&mut self, key: HashKey) {
+        self.seen = None;
+        let labels = usize::from(self.labels);
+        let (mut hash, mut end) = (key.root(), self.starts[labels]);
+        self.hashes[labels] = hash;
+        for (start, kept) in self.starts[..labels].iter().zip(&mut self.hashes[..labels]).rev() {
+            hash = key.extend(hash, &self.wire, *start, end);
+            (*kept, end) = (hash, *start);
+        }
     }
 
     /// The name, in lower case.
@@ -160,6 +196,17 @@ impl Sought {
         &self.wire[self.starts[skip] as usize..self.len as usize]
     }
 
+    /// Keeps where a node was seen that may be the name's, until another name is looked for.
+    pub(super) fn see(&mut self, snapshot: &Snapshot, node: u32) {
+        self.seen = Some(Seen { snapshot: std::ptr::from_ref(snapshot).addr(), node });
+    }
+
+    /// The node that was seen in this snapshot, if one was.
+    #[inline]
+    pub(super) fn seen(&self, snapshot: &Snapshot) -> Option<u32> {
+        self.seen.filter(|seen| seen.snapshot == std::ptr::from_ref(snapshot).addr()).map(|seen| seen.node)
+    }
+
     /// The hash of the name without its first `skip` labels.
     pub(crate) fn hash_above(&self, skip: usize) -> u64 {
         self.hashes[skip]
@@ -181,6 +228,41 @@ mod tests {
                 let lower = ancestor.to_lowercase();
                 assert_eq!(sought.wire_above(skip), lower.as_ref().as_wire());
                 assert_eq!(sought.hash_above(skip), key.of(lower.as_ref()), "{text} without {skip}");
+            }
+        }
+    }
+
+    /// Of any length, and whatever was looked for before.
+    #[test]
+    fn names_are_in_lower_case_and_alike_whatever_their_case() {
+        let key = HashKey::new([7; 16]);
+        let mut reused = Sought::default();
+        for len in (0..=254).chain([20, 0, 15, 14, 16]) {
+            // Labels as long as they may be, and then one of what is left.
+            let labels = (2..=len).rev().step_by(64).map(|left: usize| left.min(64) - 1);
+            let mut wire: Vec<u8> = labels.flat_map(|label| [vec![label as u8], vec![b'Q'; label]].concat()).collect();
+            wire.push(0);
+            let lower: Vec<u8> = wire.iter().map(u8::to_ascii_lowercase).collect();
+            assert!(
+                reused.set(key, &[&wire[..], b"\0\x01\0\x01"].concat()) && reused.name().as_wire() == lower,
+                "{len}"
+            );
+            assert_eq!(reused.hash_above(0), key.of(NameRef::read(&lower).unwrap()), "{len}");
+            assert_eq!(reused.hash_above(reused.label_count()), key.root());
+        }
+    }
+
+    #[test]
+    fn a_wildcard_has_the_hash_it_has_alone_and_every_octet_counts() {
+        let key = HashKey::new([7; 16]);
+        let of = |text: &str| key.of(Name::absolute(text).unwrap().as_ref());
+        assert_eq!(key.of_wildcard(of("x.example")), of("*.x.example"));
+        assert_eq!(key.of_wildcard(key.root()), of("*."));
+        for len in 1..=63 {
+            let label = "l".repeat(len);
+            for at in 0..len {
+                let other = format!("{}o{}", &label[..at], &label[at + 1..]);
+                assert_ne!(of(&format!("{label}.x.example")), of(&format!("{other}.x.example")), "{other}");
             }
         }
     }

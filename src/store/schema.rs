@@ -131,6 +131,11 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (zone, number)
     ) STRICT, WITHOUT ROWID;
 ",
+    "
+    -- Names have another hash from here on: what was kept under the old one says nothing any more.
+    DELETE FROM exposure;
+    DELETE FROM fact WHERE name = 'exposures';
+",
 ];
 
 /// Sees that the database is whole and ours, sets how it is written, and brings its tables up to date.
