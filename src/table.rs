@@ -23,18 +23,11 @@ impl Table {
         Table { slots: vec![Slot::default(); slots_for(names)], used: 0 }
     }
 
-    /// Without any names; takes up no more memory when it is refilled with no more than so many.
-    pub fn with_memory_for(names: usize) -> Table {
-        let mut slots = Vec::with_capacity(slots_for(names));
-        slots.resize(slots_for(0), Slot::default());
-        Table { slots, used: 0 }
-    }
-
-    /// Holds these instead, and has room for `names`; gives back memory, but for that of `keep`.
-    pub fn refill(&mut self, names: usize, keep: usize, numbers: impl Iterator<Item = (u64, u32)>) {
+    /// Holds these instead, and has room for `names`.
+    pub fn refill(&mut self, names: usize, numbers: impl Iterator<Item = (u64, u32)>) {
         let count = slots_for(names);
         self.slots.clear();
-        self.slots.shrink_to(count.max(slots_for(keep)));
+        self.slots.shrink_to(count);
         self.slots.resize(count, Slot::default());
         self.used = 0;
         numbers.for_each(|(hash, number)| self.insert(hash, number));
@@ -136,9 +129,9 @@ mod tests {
     #[test]
     fn a_table_holds_as_many_as_it_was_made_for_and_others_afterwards() {
         let hash = |number: u32| u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut table = Table::with_memory_for(1000);
+        let mut table = Table::with_room_for(1000);
         for names in [0, 1, 3, 4, 5, 9, 1000, 100, 10] {
-            table.refill(names, 20, (1..=names as u32).map(|number| (hash(number), number)));
+            table.refill(names, (1..=names as u32).map(|number| (hash(number), number)));
             assert_eq!((table.numbers().count(), table.len()), (names, names));
             assert!((1..=names as u32).all(|number| table.find(hash(number), |at| at == number).is_some()));
         }

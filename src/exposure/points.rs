@@ -72,7 +72,7 @@ impl Points {
         let most = most.min(1 << 31);
         Points {
             points: Vec::with_capacity(most.min(AT_FIRST.div_ceil(size_of::<Point>()))),
-            index: Table::with_memory_for(most.min(INDEXED)),
+            index: Table::with_room_for(most.min(INDEXED)),
             free: Vec::new(),
             most,
             hasher,
@@ -204,10 +204,13 @@ impl Points {
         }
     }
 
-    /// Builds the index anew, with room for so many.
+    /// Builds the index anew, with room for so many, and for those that it has room for from the beginning on.
     fn build_index(&mut self, most: usize) {
         let known = (1..).zip(&self.points).filter(|(_, point)| point.is_known());
-        self.index.refill(most, INDEXED, known.map(|(number, point)| (hash(&self.hasher, &point.what), number)));
+        self.index.refill(
+            most.max(self.most.min(INDEXED)),
+            known.map(|(number, point)| (hash(&self.hasher, &point.what), number)),
+        );
     }
 }
 
