@@ -15,6 +15,7 @@ use understudy::driver::{self, Driver};
 use understudy::exposure::note::Note;
 use understudy::failover::plan::{Kind, MoveRequest};
 use understudy::name::Name;
+use understudy::serving::asked::Asked;
 use understudy::serving::respond::{Asker, Transport};
 use understudy::snapshot::sought::HashKey;
 use understudy::store::Store;
@@ -77,8 +78,9 @@ fn note(driver: &Driver, mix: &mix::Mix, resolvers: usize) {
         .filter_map(|(number, query)| {
             let source = Ipv4Addr::from_bits((1 << 24) + (((number / QUERIES) as u32) << 8) + 7).into();
             let asker = Asker { source, transport: Transport::Udp, now: Timestamp(now) };
-            let told = driver.serving().respond_telling(query, &asker, &mut out)?.told?;
-            Note::of(&told, Timestamp(now)).next()
+            let mut asked = Asked::of(driver.serving(), query);
+            driver.serving().respond_to(query, &mut asked, &asker, &mut out)?;
+            Note::of(asked.told()?, Timestamp(now)).next()
         })
         .collect();
     driver.exposures().unwrap().change(|known| {

@@ -107,8 +107,9 @@ fn told(serving: &Serving, query: &[u8], number: u32, networks: u32) -> Note {
     let client =
         Ipv4Addr::from_bits((((u64::from(number.wrapping_mul(0x9E37_79B9)) * u64::from(networks)) >> 32) << 8) as u32);
     let asker = Asker { source: client.into(), transport: Transport::Udp, now: Timestamp(0) };
-    let answered = serving.respond_telling(query, &asker, &mut [0; 4096]).unwrap();
-    Note::of(&answered.told.unwrap(), Timestamp(0)).next().unwrap()
+    let mut asked = Asked::of(serving, query);
+    serving.respond_to(query, &mut asked, &asker, &mut [0; 4096]).unwrap();
+    Note::of(asked.told().unwrap(), Timestamp(0)).next().unwrap()
 }
 
 fn together(serving: &Serving, batch: &[Vec<u8>], all: &mut [Asked], asker: &Asker, out: &mut [u8]) -> usize {

@@ -21,6 +21,7 @@ use crate::net::ClientNet;
 use crate::rr::Class;
 use crate::serve::folding::Folding;
 use crate::serving::Serving;
+use crate::serving::asked;
 use crate::serving::explain::{Because, Explanation};
 use crate::serving::respond::{Asker, Transport};
 use crate::serving::told::{Decided, Rule};
@@ -145,9 +146,10 @@ fn answered(serving: &Serving, source: IpAddr, request: &ExplainRequest) -> (Str
     let query = driver::name_servers::query(request.name.as_ref().as_wire(), request.rtype, Class::IN);
     let mut out = vec![0; usize::from(u16::MAX)];
     let asker = Asker { source, transport: Transport::Tcp, now: driver::now() };
-    let answered = serving.respond_telling(&query, &asker, &mut out);
-    let octets = answered.map_or(&[][..], |answered| &out[..answered.length]);
-    let decided = answered.and_then(|answered| answered.told?.trail.steps().next()).map(|(_, decided)| decided);
+    let mut asked = asked::Asked::of(serving, &query);
+    let length = serving.respond_to(&query, &mut asked, &asker, &mut out);
+    let octets = length.map_or(&[][..], |length| &out[..length]);
+    let decided = asked.told().and_then(|told| told.trail.steps().next()).map(|(_, decided)| decided);
     (octets.iter().map(|octet| format!("{octet:02x}")).collect(), decided)
 }
 

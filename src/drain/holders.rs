@@ -524,6 +524,7 @@ mod tests {
     use crate::gate::tests::{served, zone};
     use crate::profile::Population;
     use crate::rr::Class;
+    use crate::serving::asked::Asked;
     use crate::serving::respond::{Asker, Transport};
     use crate::snapshot::capped::End;
     use std::net::Ipv4Addr;
@@ -554,8 +555,9 @@ mod tests {
         let asker = Asker { source, transport: Transport::Udp, now: at(seconds) };
         let packet = query(name.as_ref().as_wire(), RrType::A, Class::IN);
         let mut out = [0; 4096];
-        let answered = serving.respond_telling(&packet, &asker, &mut out).unwrap();
-        let note = Note::of(&answered.told.unwrap(), at(seconds)).next().unwrap();
+        let mut asked = Asked::of(serving, &packet);
+        serving.respond_to(&packet, &mut asked, &asker, &mut out).unwrap();
+        let note = Note::of(asked.told().unwrap(), at(seconds)).next().unwrap();
         Note { proven, ..note }
     }
 

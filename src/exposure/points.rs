@@ -108,11 +108,7 @@ impl Points {
 
     /// The hash of what a note is about.
     pub(super) fn hash_of(&self, note: &Note) -> u64 {
-        self.hash(&What::of(note))
-    }
-
-    fn hash(&self, what: &What) -> u64 {
-        hash(&self.hasher, what)
+        What::of(note).hash(&self.hasher)
     }
 
     /// Has at hand where a search for a point of this hash begins.
@@ -137,7 +133,7 @@ impl Points {
         let known = under.filter(|id| self.points[id.0 as usize].what == what);
         let id = known.or_else(|| self.find_or_add(what, hash)).or_else(|| {
             let coarse = What { question: None, ..what };
-            self.find_or_add(coarse, self.hash(&coarse))
+            self.find_or_add(coarse, coarse.hash(&self.hasher))
         })?;
         let point = &mut self.points[id.0 as usize];
         (point.ttl, point.last) = (point.ttl.max(note.ttl), point.last.max(note.at));
@@ -147,7 +143,7 @@ impl Points {
 
     /// Puts in what was known before a restart.
     pub(super) fn restore(&mut self, point: Point) -> Option<PointId> {
-        let id = self.find_or_add(point.what, self.hash(&point.what))?;
+        let id = self.find_or_add(point.what, point.what.hash(&self.hasher))?;
         let known = &mut self.points[id.0 as usize];
         (known.ttl, known.last) = (known.ttl.max(point.ttl), known.last.max(point.last));
         known.count += point.count;
@@ -209,16 +205,9 @@ impl Points {
         let known = (1..).zip(&self.points).filter(|(_, point)| point.is_known());
         self.index.refill(
             most.max(self.most.min(INDEXED)),
-            known.map(|(number, point)| (hash(&self.hasher, &point.what), number)),
+            known.map(|(number, point)| (point.what.hash(&self.hasher), number)),
         );
     }
-}
-
-fn hash(hasher: &FixedState, what: &What) -> u64 {
-    let What { edition, region, question } = *what;
-    let (rule, name, rtype) = question.map_or((4, 0, 0), |(by, rtype)| (by.rule as u64, by.name, rtype.0));
-    let rest = u64::from(edition.0) << 32 | u64::from(region.0) << 16 | u64::from(rtype);
-    hasher.hash_one((name, rest ^ rule << 61))
 }
 
 impl Point {
@@ -235,5 +224,12 @@ impl Point {
 impl What {
     fn of(note: &Note) -> What {
         What { edition: note.edition, region: note.region, question: Some((note.decided, note.rtype)) }
+    }
+
+    fn hash(&self, hasher: &FixedState) -> u64 {
+        let What { edition, region, question } = *self;
+        let (rule, name, rtype) = question.map_or((4, 0, 0), |(by, rtype)| (by.rule as u64, by.name, rtype.0));
+        let rest = u64::from(edition.0) << 32 | u64::from(region.0) << 16 | u64::from(rtype);
+        hasher.hash_one((name, rest ^ rule << 61))
     }
 }

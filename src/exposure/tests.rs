@@ -266,6 +266,7 @@ fn what_is_kept_comes_back() {
 /// Case D4: what is denied is held for the lesser of the SOA's TTL and MINIMUM (RFC 2308 §5), and that is what is noted.
 #[test]
 fn a_denial_is_noted_with_the_negative_ttl() {
+    use crate::serving::asked::Asked;
     use crate::serving::content::{Content, Policy, SiteContent, SiteId};
     use crate::serving::respond::{Asker, Transport};
     use crate::serving::{Routing, Serving};
@@ -313,8 +314,9 @@ fn a_denial_is_noted_with_the_negative_ttl() {
             query.extend_from_slice(name.as_ref().as_wire());
             query.extend_from_slice(&[0, rtype, 0, 1]);
             let asker = Asker { source: Ipv4Addr::LOCALHOST.into(), transport: Transport::Udp, now: Timestamp(0) };
-            let told = serving.respond_telling(&query, &asker, &mut [0; 4096]).unwrap().told.unwrap();
-            let note = Note::of(&told, Timestamp(0)).next().unwrap();
+            let mut asked = Asked::of(&serving, &query);
+            serving.respond_to(&query, &mut asked, &asker, &mut [0; 4096]).unwrap();
+            let note = Note::of(asked.told().unwrap(), Timestamp(0)).next().unwrap();
             assert_eq!((note.decided.rule, note.ttl.seconds()), (rule, ttl), "{question} {rtype}, {soa} {minimum}");
         }
     }

@@ -46,7 +46,7 @@ fn find_some(serving: &Serving, all: &mut [Asked]) {
     }
     for (walk, asked) in walks.iter_mut().zip(&mut *all) {
         if let Some((snapshot, node)) = walk.step() {
-            snapshot.remember(node, &mut asked.sought);
+            asked.sought.see(snapshot, node);
         }
     }
     // Where zones are in the cache, this is dearer than what it would save.

@@ -39,15 +39,6 @@ pub struct Asker {
     pub now: Timestamp,
 }
 
-/// An answer that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Its length in octets.
-    pub length: usize,
-    /// What it told of a zone; none if it is an error or no zone of ours holds the name.
-    pub told: Option<Told>,
-}
-
 /// What a client without EDNS takes over UDP (RFC 1035 §4.2.1).
 const CLASSIC_PAYLOAD: u16 = 512;
 /// The flag of an answer (RFC 1035 §4.1.1), in the header's third octet.
@@ -85,13 +76,6 @@ impl Serving {
     /// `out` holds at least 65,535 octets for stream transports and 4,096 for datagrams. No allocation, no lock.
     pub fn respond(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<usize> {
         self.respond_to(packet, &mut Asked::of(self, packet), asker, out)
-    }
-
-    /// The same as [`Serving::respond`]; says what was told, too.
-    pub fn respond_telling(&self, packet: &[u8], asker: &Asker, out: &mut [u8]) -> Option<Answered> {
-        let mut asked = Asked::of(self, packet);
-        let length = self.respond_to(packet, &mut asked, asker, out)?;
-        Some(Answered { length, told: asked.told })
     }
 
     /// The same as [`Serving::respond`] where `asked` was [read](Asked::read) from the packet and [found](Asked::find) in

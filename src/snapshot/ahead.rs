@@ -24,11 +24,6 @@ impl Snapshot {
         arena.prefetch(at);
     }
 
-    /// Lets the lookup of `sought` begin at this node, which may be the name's.
-    pub(crate) fn remember(&self, node: u32, sought: &mut Sought) {
-        sought.see(self, node);
-    }
-
     /// The node that the table has under this hash, whatever its name.
     pub(crate) fn node_under(&self, hash: u64) -> Option<u32> {
         let over = self.over.as_ref().and_then(|over| over.table.find(hash, |_| true));

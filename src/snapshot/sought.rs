@@ -196,8 +196,8 @@ impl Sought {
         &self.wire[self.starts[skip] as usize..self.len as usize]
     }
 
-    /// Keeps where a node was seen that may be the name's, until another name is looked for.
-    pub(super) fn see(&mut self, snapshot: &Snapshot, node: u32) {
+    /// Keeps where a node was seen that may be the name's, until another name is looked for: its lookup begins there.
+    pub(crate) fn see(&mut self, snapshot: &Snapshot, node: u32) {
         self.seen = Some(Seen { snapshot: std::ptr::from_ref(snapshot).addr(), node });
     }
 
