@@ -166,9 +166,13 @@ fn compare(names: usize, order: &Order) {
         }
     }
     drop(mixed);
-    println!("\n{names} names, {} rounds, queries {}; medians", order.rounds, order.mixtures[0].name());
     println!(
-        "{:12}{:>9}{:>9}{:>9}{:>8}{:>9}{:>9}{:>8}",
+        "\n{names} names, {} rounds, queries {}; medians, and of ratios what half of the rounds lie between",
+        order.rounds,
+        order.mixtures[0].name()
+    );
+    println!(
+        "{:12}{:>9}  {:18}{:18}{:>6}{:>9}{:>9}{:>8}",
         "server", "us/query", "x floor", "x gdnsd", "lost", "load s", "CPU s", "MB"
     );
     for subject in &subjects {
@@ -176,9 +180,9 @@ fn compare(names: usize, order: &Order) {
             let other = subjects.iter().find(|other| other.server.name == name)?;
             Some(ratio(&subject.costs[0], &other.costs[0]))
         };
-        let shown = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
+        let shown = |ratio: Option<String>| ratio.unwrap_or("-".into());
         println!(
-            "{:12}{:9.2}{:>9}{:>9}{:8}{:9.2}{:9.2}{:8.1}",
+            "{:12}{:9.2}  {:18}{:18}{:6}{:9.2}{:9.2}{:8.1}",
             subject.server.name,
             median(subject.costs[0].clone()),
             shown(against("floor")),
@@ -190,10 +194,10 @@ fn compare(names: usize, order: &Order) {
         );
     }
     for (number, with) in order.mixtures.iter().enumerate().skip(1) {
-        println!("{:12}{:>9}{:>9}", with.name(), "us/query", format!("x {}", order.mixtures[0].name()));
+        println!("{:12}{:>9}  x {}", with.name(), "us/query", order.mixtures[0].name());
         for subject in &subjects {
             let (costs, first) = (&subject.costs[number], &subject.costs[0]);
-            println!("{:12}{:9.2}{:9.2}", subject.server.name, median(costs.clone()), ratio(costs, first));
+            println!("{:12}{:9.2}  {}", subject.server.name, median(costs.clone()), ratio(costs, first));
         }
     }
     if order.reload {
@@ -333,12 +337,19 @@ fn serial(address: SocketAddr) -> Option<u32> {
     }
 }
 
-/// The median of the ratios within rounds.
-fn ratio(costs: &[f64], others: &[f64]) -> f64 {
-    median(costs.iter().zip(others).map(|(own, other)| own / other).collect())
+/// The median of the ratios within rounds, and what half of them lie between: the wider that is, the less the median says.
+fn ratio(costs: &[f64], others: &[f64]) -> String {
+    let ratios: Vec<f64> = costs.iter().zip(others).map(|(own, other)| own / other).collect();
+    let [least, median, most] = [1, 2, 3].map(|quarter| quantile(ratios.clone(), quarter));
+    format!("{median:.2} ({least:.2}..{most:.2})")
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
+fn median(numbers: Vec<f64>) -> f64 {
+    quantile(numbers, 2)
+}
+
+/// The number that so many quarters of all are not above.
+fn quantile(mut numbers: Vec<f64>, quarters: usize) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+    numbers.get(numbers.len() * quarters / 4).copied().unwrap_or(f64::NAN)
 }
