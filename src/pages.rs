@@ -4,8 +4,12 @@
 //! large page (2 MiB, Linux's transparent huge pages, as far as the administrator lets us have them) needs one where small ones
 //! need 512. A vector can't be told to begin where a large page does, so this stands below all of them, and hardly anything above
 //! knows of it.
+//!
+//! What is needed for a while only lies in small pages, if it is [said so](for_a_while): a system that has to put a large page
+//! together, or to get it back from a host that it was lent to, takes milliseconds for each, and nobody waits for the addresses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// Octets of a large page; what is no smaller is large.
@@ -16,6 +20,23 @@ const PAGE: usize = 64 << 10;
 /// The allocator of a process; see the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LargePages;
+
+thread_local! {
+    static FOR_A_WHILE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work of which the memory is needed for a while only, or not to answer queries: what this thread takes meanwhile lies in
+/// small pages, and stays there.
+pub fn for_a_while<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FOR_A_WHILE.set(self.0);
+        }
+    }
+    let _before = Before(FOR_A_WHILE.replace(true));
+    work()
+}
 
 fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE_PAGE && layout.align() <= LARGE_PAGE
@@ -30,8 +51,10 @@ fn whole(size: usize) -> Option<usize> {
 /// New memory of `size` octets, all zero, from the start of a large page.
 fn map(size: usize) -> Option<NonNull<u8>> {
     let memory = reserve(size, libc::PROT_READ | libc::PROT_WRITE, 0)?;
-    // SAFETY: the advice changes neither what memory holds nor whether it may be used.
-    unsafe { libc::madvise(memory.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
+    if !FOR_A_WHILE.get() {
+        // SAFETY: the advice changes neither what memory holds nor whether it may be used.
+        unsafe { libc::madvise(memory.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
+    }
     Some(memory)
 }
 
@@ -204,6 +227,44 @@ mod tests {
                 LargePages.dealloc(memory, held);
                 between.into_iter().for_each(|(memory, layout)| LargePages.dealloc(memory, layout));
             }
+        }
+    }
+
+    /// Whether large pages were asked for where this memory lies, as the kernel tells.
+    #[cfg(target_os = "linux")]
+    fn asks_for_large(memory: *mut u8) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let holds = |line: &str| {
+            let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+            let [start, end] = [start, end].map(|digits| usize::from_str_radix(digits, 16).ok());
+            Some((start?..end?).contains(&memory.addr()))
+        };
+        let behind = maps.lines().skip_while(|line| holds(line) != Some(true));
+        let flags = behind.filter_map(|line| line.strip_prefix("VmFlags:")).next().unwrap();
+        flags.split(' ').any(|flag| flag == "hg")
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_needed_for_a_while_lies_in_small_pages_and_stays_there() {
+        let large = layout(3 * LARGE_PAGE);
+        // SAFETY: each piece has the layout with which it is given up.
+        unsafe {
+            let takes = || LargePages.alloc(large);
+            let passing = for_a_while(|| {
+                let first = for_a_while(takes);
+                assert!(!asks_for_large(first));
+                LargePages.dealloc(first, large);
+                takes()
+            });
+            let _ = std::panic::catch_unwind(|| for_a_while(|| panic!("the work fails")));
+            let lasting = takes();
+            let offered = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+            assert_eq!([passing, lasting].map(asks_for_large), [false, offered]);
+            let grown = LargePages.realloc(passing, large, 40 * LARGE_PAGE);
+            assert!(!asks_for_large(grown));
+            LargePages.dealloc(grown, layout(40 * LARGE_PAGE));
+            LargePages.dealloc(lasting, large);
         }
     }
 

@@ -7,6 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use super::sharing::share;
 use crate::name::{Name, NameRef};
+use crate::pages::for_a_while;
 use crate::rename::Overlays;
 use crate::rename::apply::overlaid;
 use crate::rename::fold::{Ended, settle};
@@ -116,7 +117,7 @@ pub(super) fn from_files(
     }
     let open = |file: &TextFile| -> Opened {
         let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
-            let first = sources.root(&file.path)?;
+            let first = for_a_while(|| sources.root(&file.path))?;
             Ok((first, sources))
         });
         match opened {
@@ -205,7 +206,7 @@ struct Opened {
 type Read = (Option<ZoneText>, Vec<Diagnostic>);
 
 fn read_one(origin: &Name, root: Source, sources: &mut dyn Sources) -> Read {
-    let reading = read(origin, root, sources);
+    let reading = for_a_while(|| read(origin, root, sources));
     let diagnostics = reading.diagnostics.clone();
     (reading.into_text().ok(), diagnostics)
 }
@@ -243,7 +244,7 @@ impl<'s> Draft<'s> {
                 diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
                 None
             }
-            (common, own) => Zone::new(common.flatten(), own.flatten()),
+            (common, own) => for_a_while(|| Zone::new(common.flatten(), own.flatten())),
         };
         Draft { site, zone, diagnostics, texts, stamps: Stamps::default() }
     }
@@ -268,13 +269,13 @@ fn compile(
     overlays: &Overlays,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SiteContent> {
-    let found = check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl));
+    let found = for_a_while(|| check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl)));
     let wrong = found.iter().any(|finding| finding.severity == Severity::Error);
     diagnostics.extend(found);
     if wrong {
         return None;
     }
-    zone.settle();
+    for_a_while(|| zone.settle());
     if let Some(over) = overlaid(&zone, overlays) {
         zone = over;
     }
