@@ -5,8 +5,8 @@
 //! need 512. A vector can't be told to begin where a large page does, so this stands below all of them, and hardly anything above
 //! knows of it.
 //!
-//! What is needed for a while only lies in small pages, if it is [said so](for_a_while): a system that has to put a large page
-//! together, or to get it back from a host that it was lent to, takes milliseconds for each, and nobody waits for the addresses.
+//! What is needed for a while only, or grows all the time, lies in small pages, if it is [said so](for_a_while): a system that has to
+//! put a large page together, or to get it back from a host that it was lent to, takes milliseconds for each, all at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// Does work of which the memory is needed for a while only, or not to answer queries: what this thread takes meanwhile lies in
-/// small pages, and stays there.
+/// small pages, and stays there also as it grows.
 pub fn for_a_while<T>(work: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {

@@ -95,7 +95,7 @@ impl Look {
 pub(super) fn start_folding(limits: Limits, store: &Store) -> Result<Arc<Folding>, DriverError> {
     let seed =
         store.secret::<16>("exposures")?.iter().fold(0, |seed: u64, octet| seed.rotate_left(8) ^ u64::from(*octet));
-    Ok(Folding::start(Exposures::new(limits, seed, now()))?)
+    Ok(Folding::start(|| Exposures::new(limits, seed, now()))?)
 }
 
 /// A move that waits for old answers to run out.

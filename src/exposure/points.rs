@@ -56,8 +56,8 @@ pub struct Points {
 
 /// How many points may be there for what is not known in detail, beyond all others.
 const SPARE: usize = 4096;
-/// Octets that points, and the index, have room for from the beginning on: a large page each. They are looked at for each answer,
-/// and in small pages that takes longer.
+/// Octets that points, and the index, have room for from the beginning on: to lay them out anew takes a while, in which nothing is
+/// folded, and room that is not needed yet takes no memory.
 const AT_FIRST: usize = 2 << 20;
 const INDEXED: usize = AT_FIRST / INDEX_SIZE;
 /// Octets of the index that a point takes, about.

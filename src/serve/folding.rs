@@ -1,7 +1,7 @@
 //! The thread that folds notes into exposures, so that who answers does not have to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use super::noted::{Noting, RING};
 use crate::exposure::Exposures;
 use crate::exposure::known::Known;
 use crate::exposure::networks::{Networks, Told};
+use crate::pages::for_a_while;
 use crate::serving::Serving;
 use crate::serving::told::Edition;
 use crate::time::Timestamp;
@@ -37,9 +38,9 @@ struct Kept {
 }
 
 impl Folding {
-    /// Starts the thread, which ends when nobody else holds this any more.
-    pub fn start(exposures: Exposures) -> std::io::Result<Arc<Folding>> {
-        let kept = Mutex::new(Kept { exposures, in_force: Vec::new() });
+    /// Starts the thread, which ends when nobody else holds this any more, with the exposures that `first` makes.
+    pub fn start(first: impl FnOnce() -> Exposures) -> std::io::Result<Arc<Folding>> {
+        let kept = Mutex::new(Kept { exposures: for_a_while(first), in_force: Vec::new() });
         let folding = Arc::new(Folding { noting: Arc::default(), kept, stop: AtomicBool::new(false) });
         let weak = Arc::downgrade(&folding);
         thread::Builder::new().name("fold".into()).spawn(move || {
@@ -72,52 +73,58 @@ impl Folding {
 
     /// What is served from now on; to be told before anybody is answered from it.
     pub fn published(&self, serving: &Serving) {
-        let mut kept = self.lock();
-        kept.exposures.published(serving, super::now());
-        let zones = serving.zones().iter();
-        kept.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
-        kept.in_force.sort_unstable();
+        self.with(|kept| {
+            kept.exposures.published(serving, super::now());
+            let zones = serving.zones().iter();
+            kept.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
+            kept.in_force.sort_unstable();
+        });
     }
 
     /// Changes what is known: what is restored after a start.
     pub fn change<T>(&self, change: impl FnOnce(&mut Exposures) -> T) -> T {
-        change(&mut self.lock().exposures)
+        self.with(|kept| change(&mut kept.exposures))
     }
 
     /// Folds what was noted; how much that was.
     fn turn(&self, sweep: Option<Timestamp>) -> usize {
-        let mut kept = self.lock();
-        let Kept { exposures, in_force, .. } = &mut *kept;
-        if let Some(now) = sweep {
-            exposures.sweep(now, |edition| in_force.binary_search(&edition).is_ok());
-        }
-        kept.fold(&self.noting)
+        self.with(|kept| {
+            let Kept { exposures, in_force } = &mut *kept;
+            if let Some(now) = sweep {
+                exposures.sweep(now, |edition| in_force.binary_search(&edition).is_ok());
+            }
+            kept.fold(&self.noting)
+        })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Works with what is kept, alone. It lies in small pages: it grows while queries are answered, and a large page is waited for
+    /// up to some ten milliseconds where a host has to give it back, for as long as it takes to fold a hundred thousand notes.
+    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+        for_a_while(|| work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
 impl Known for Folding {
     /// Looks at what is known, everything included that was noted by now.
     fn look<T>(&self, look: impl FnOnce(&Exposures) -> T) -> T {
-        let mut kept = self.lock();
-        // As often as takes in all that was there when it began; more may come all the time.
-        for _ in 0..=RING / AT_ONCE {
-            if kept.fold(&self.noting) == 0 {
-                break;
+        self.with(|kept| {
+            // As often as takes in all that was there when it began; more may come all the time.
+            for _ in 0..=RING / AT_ONCE {
+                if kept.fold(&self.noting) == 0 {
+                    break;
+                }
             }
-        }
-        look(&kept.exposures)
+            look(&kept.exposures)
+        })
     }
 
     fn each_part(&self, mut look: impl FnMut(&Exposures, &mut dyn Iterator<Item = Told>)) {
         for number in 0..Networks::parts() {
-            let mut kept = self.lock();
-            // Who takes the lock so often has to do the work of the thread that hardly gets it.
-            kept.fold(&self.noting);
-            kept.exposures.look_at_part(number, &mut look);
+            self.with(|kept| {
+                // Who takes the lock so often has to do the work of the thread that hardly gets it.
+                kept.fold(&self.noting);
+                kept.exposures.look_at_part(number, &mut look);
+            });
         }
     }
 }

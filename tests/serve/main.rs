@@ -7,6 +7,7 @@ mod attack;
 mod dnstap;
 mod encrypted;
 mod handler;
+mod memory;
 mod message;
 mod rate_limit;
 mod tcp;
