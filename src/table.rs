@@ -45,7 +45,12 @@ impl Table {
 
     /// Whether there is no room for another one.
     pub fn is_full(&self) -> bool {
-        (self.used + 1) * 3 > self.slots.len() * 2
+        !self.has_room_for(1)
+    }
+
+    /// Whether there is room for so many more.
+    pub fn has_room_for(&self, names: usize) -> bool {
+        (self.used + names) * 3 <= self.slots.len() * 2
     }
 
     /// How many octets of memory it takes.

@@ -52,13 +52,12 @@ impl Driver {
             Arc::new(Serving::empty(generation, key, setup.settings.clone(), regions).with_units(setup.units.clone()));
         let readings = Readings::default();
         let folding = setup.exposures.map(|limits| start_folding(limits, &store)).transpose()?;
-        let noting = folding.as_ref().map(|folding| Arc::clone(folding.noting()));
         let mut driver = Driver {
             standby: Standby::start(readings.clone())?,
             readings,
             drills: Drills::open(&store)?,
             put_off: HashMap::new(),
-            stage: Stage::noted(Arc::clone(&serving), noting)?,
+            stage: Stage::noted(Arc::clone(&serving), folding.clone())?,
             folding,
             bounds: Bounds::default(),
             serving,

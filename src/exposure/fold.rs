@@ -143,6 +143,11 @@ impl Exposures {
         }
     }
 
+    /// Whether so many notes can be taken in without more than a moment's work: nothing large has to be laid out anew.
+    pub fn has_room_for(&self, notes: usize) -> bool {
+        self.points.has_room_for(notes) && self.networks.grows_quickly()
+    }
+
     /// Something was told at this time that nobody noted.
     pub fn unnoted(&mut self, at: Timestamp) {
         self.blind_until = self.blind_until.max(at);

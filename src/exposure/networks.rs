@@ -14,6 +14,8 @@ use crate::time::Timestamp;
 const PARTS: usize = 256;
 /// Entries that a part begins with.
 const FEWEST: usize = 16;
+/// Entries of a part that are laid out anew in a millisecond or two.
+const QUICK: usize = 1 << 15;
 /// Octets of an entry.
 pub const ENTRY_SIZE: usize = size_of::<Entry>();
 
@@ -104,6 +106,11 @@ impl Networks {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether parts are so small that to lay one out anew takes less than a millisecond or two.
+    pub(super) fn grows_quickly(&self) -> bool {
+        self.most <= QUICK
     }
 
     /// Octets that the entries take.

@@ -84,6 +84,11 @@ impl Points {
         self.points.len() - self.free.len()
     }
 
+    /// Whether the index has room for so many more.
+    pub(super) fn has_room_for(&self, points: usize) -> bool {
+        self.index.has_room_for(points)
+    }
+
     /// Octets that the index takes.
     #[cfg(test)]
     pub(super) fn index_octets(&self) -> usize {

@@ -1,17 +1,18 @@
-//! The thread that folds notes into exposures, so that who answers does not have to.
+//! Folding notes into exposures: by who noted them when nothing else is to be done, and by a thread, so that who answers never
+//! has to.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::noted::{Noting, RING};
-use crate::exposure::Exposures;
+use super::noted::{Noting, RING, Ring};
 use crate::exposure::known::Known;
 use crate::exposure::networks::{Networks, Told};
+use crate::exposure::{Exposures, TOGETHER};
 use crate::pages::for_a_while;
 use crate::serving::Serving;
-use crate::serving::told::Edition;
+use crate::serving::told::{Edition, Told as Answered};
 use crate::time::Timestamp;
 
 /// How long the thread waits: while there is work, and when there is none. Meanwhile a ring fills by a tenth at 300,000 answers
@@ -19,6 +20,8 @@ use crate::time::Timestamp;
 const WAIT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
 /// How many notes of each worker are taken in at once; whoever wants to know something waits for no more than these.
 const AT_ONCE: usize = 1 << 13;
+/// How many notes a worker folds at a time at the most: some hundredths of a millisecond.
+const BY_WORKER: usize = 256;
 /// How often a little of what is old is forgotten: all is passed over in some minutes.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -28,6 +31,13 @@ pub struct Folding {
     noting: Arc<Noting>,
     kept: Mutex<Kept>,
     stop: AtomicBool,
+}
+
+/// What one worker notes with.
+#[derive(Debug)]
+pub(super) struct Pen {
+    ring: Arc<Ring>,
+    folding: Arc<Folding>,
 }
 
 #[derive(Debug)]
@@ -64,6 +74,11 @@ impl Folding {
     /// What takes the notes down.
     pub fn noting(&self) -> &Arc<Noting> {
         &self.noting
+    }
+
+    /// For a worker of its own.
+    pub(super) fn pen(self: &Arc<Folding>) -> Pen {
+        Pen { ring: self.noting.ring(), folding: Arc::clone(self) }
     }
 
     /// Ends the thread.
@@ -104,6 +119,25 @@ impl Folding {
     }
 }
 
+impl Pen {
+    /// Notes an answer.
+    pub(super) fn note(&self, told: &Answered, at: Timestamp) {
+        self.ring.note(told, at);
+    }
+
+    /// Folds what it noted, while that is in the worker's cache and the worker has nothing to do; unless somebody else folds or
+    /// looks just now, or room has to be made for it, which takes long: all that is left is the thread's.
+    pub(super) fn fold(&self, now: Timestamp) {
+        if self.ring.waiting() < TOGETHER {
+            return;
+        }
+        let Ok(mut kept) = self.folding.kept.try_lock() else { return };
+        if kept.exposures.has_room_for(BY_WORKER) {
+            for_a_while(|| self.ring.read(now, BY_WORKER, |notes| kept.exposures.fold(notes)));
+        }
+    }
+}
+
 impl Known for Folding {
     /// Looks at what is known, everything included that was noted by now.
     fn look<T>(&self, look: impl FnOnce(&Exposures) -> T) -> T {
@@ -137,5 +171,56 @@ impl Kept {
             self.exposures.unnoted(at);
         }
         noting.take(super::now(), AT_ONCE, |notes| self.exposures.fold(notes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exposure::Limits;
+    use crate::serve::noted::tests::told;
+
+    /// Without the thread.
+    fn alone(memory: usize) -> Arc<Folding> {
+        let exposures = Exposures::new(Limits { memory, ..Limits::default() }, 7, Timestamp(0));
+        let kept = Mutex::new(Kept { exposures, in_force: Vec::new() });
+        Arc::new(Folding { noting: Arc::default(), kept, stop: AtomicBool::new(false) })
+    }
+
+    #[test]
+    fn a_worker_folds_its_own_notes_some_at_a_time() {
+        let folding = alone(128 << 20);
+        let (pen, other) = (folding.pen(), folding.pen());
+        let note =
+            |pen: &Pen, names: std::ops::Range<u64>| names.for_each(|name| pen.note(&told(name), Timestamp(2000)));
+        note(&other, 1000..1100);
+        // Too few to be worth it.
+        note(&pen, 0..31);
+        pen.fold(Timestamp(2000));
+        assert_eq!(pen.ring.waiting(), 31);
+        note(&pen, 31..300);
+        pen.fold(Timestamp(2000));
+        assert_eq!((pen.ring.waiting(), other.ring.waiting()), (300 - BY_WORKER, 100));
+        assert_eq!(folding.with(|kept| kept.exposures.points().len()), BY_WORKER);
+        pen.fold(Timestamp(2000));
+        assert_eq!(pen.ring.waiting(), 0);
+        assert_eq!(folding.look(|exposures| exposures.points().len()), 400);
+    }
+
+    #[test]
+    fn a_worker_waits_for_nobody_and_lays_nothing_out_anew() {
+        let (folding, small) = (alone(128 << 20), alone(4 << 10));
+        for (folding, looks) in [(folding, true), (small, false)] {
+            let pen = folding.pen();
+            (0..100).for_each(|name| pen.note(&told(name), Timestamp(2000)));
+            let hold = looks.then(|| folding.kept.lock().unwrap());
+            pen.fold(Timestamp(2000));
+            assert_eq!(pen.ring.waiting(), 100);
+            drop(hold);
+            assert_eq!(folding.turn(None), 100);
+        }
+        // Parts of more memory than that take long to grow.
+        let large = alone(1 << 30).with(|kept| kept.exposures.has_room_for(1));
+        assert!(!large && alone(128 << 20).with(|kept| kept.exposures.has_room_for(BY_WORKER)));
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use super::connections::Connections;
 use super::counters::{Counters, Tally};
+use super::folding::Folding;
 use super::rrl::{Limiter, RateLimit};
 use super::stage::Stage;
 use super::tcp::{self, TcpLimits};
@@ -256,7 +257,7 @@ impl Running {
             zones: ZoneCounter::new(Arc::clone(counters.zones())),
             counters,
             limiter: settings.rate_limit.as_ref().map(Limiter::new),
-            pen: stage.noting().map(|noting| noting.pen()),
+            pen: stage.folding().map(Folding::pen),
             spout: stage.tap().map(|tap| tap.spout()),
             address,
             stop: Arc::clone(&self.stop),

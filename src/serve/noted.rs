@@ -1,6 +1,6 @@
 //! Who was told what, on its way from who answers to who folds it.
 //!
-//! Each UDP worker has a ring of its own, which it writes to and the folding thread reads from: no lock, no allocation, no
+//! Each UDP worker has a ring of its own, which it writes to and whoever folds reads from: no lock, no allocation, no
 //! system call. Other transports share one behind a lock, taken once the answer is written. A ring that is full loses no
 //! knowledge of *when* something was told, only of what: see [`Noting::unnoted_until`].
 
@@ -49,13 +49,18 @@ impl Ring {
         self.words.len() / WORDS
     }
 
+    /// How many notes wait, at least; for who writes them.
+    pub(super) fn waiting(&self) -> usize {
+        self.written.load(Ordering::Relaxed).wrapping_sub(self.read.load(Ordering::Acquire))
+    }
+
     fn slot(&self, number: usize) -> &[AtomicU64] {
         let at = (number & (self.capacity() - 1)) * WORDS;
         &self.words[at..at + WORDS]
     }
 
     /// Notes an answer; only one thread does at a time.
-    fn note(&self, told: &Told, at: Timestamp) {
+    pub(super) fn note(&self, told: &Told, at: Timestamp) {
         Note::of(told, at).for_each(|note| self.write(note.words(), at));
         if told.trail.is_longer {
             self.unnoted.fetch_max(at.0, Ordering::Release);
@@ -76,7 +81,7 @@ impl Ring {
     }
 
     /// Takes out what is there, at most `most`, in groups; how many that are. Only one thread does at a time.
-    fn read(&self, now: Timestamp, most: usize, mut take: impl FnMut(&[Note])) -> usize {
+    pub(super) fn read(&self, now: Timestamp, most: usize, mut take: impl FnMut(&[Note])) -> usize {
         let (read, written) = (self.read.load(Ordering::Relaxed), self.written.load(Ordering::Acquire));
         let count = written.wrapping_sub(read).min(most);
         for first in (0..count).step_by(TOGETHER) {
@@ -100,10 +105,6 @@ pub struct Noting {
     shared: Mutex<Arc<Ring>>,
 }
 
-/// What one worker notes with.
-#[derive(Debug)]
-pub struct Pen(Arc<Ring>);
-
 impl Default for Noting {
     fn default() -> Noting {
         let shared = Arc::new(Ring::new(SHARED_RING));
@@ -112,11 +113,11 @@ impl Default for Noting {
 }
 
 impl Noting {
-    /// For a worker of its own.
-    pub(super) fn pen(&self) -> Pen {
+    /// A ring for one worker.
+    pub(super) fn ring(&self) -> Arc<Ring> {
         let ring = Arc::new(Ring::new(RING));
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ring));
-        Pen(ring)
+        ring
     }
 
     /// Notes an answer of a transport whose workers have no pen.
@@ -140,15 +141,8 @@ impl Noting {
     }
 }
 
-impl Pen {
-    /// Notes an answer.
-    pub(super) fn note(&self, told: &Told, at: Timestamp) {
-        self.0.note(told, at);
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::net::ClientNet;
     use crate::rr::RrType;
@@ -156,7 +150,7 @@ mod tests {
     use crate::serving::told::{Decided, Edition, Rule, Trail};
     use crate::time::Ttl;
 
-    fn told(name: u64) -> Told {
+    pub(in crate::serve) fn told(name: u64) -> Told {
         let mut trail = Trail::default();
         trail.enter(Edition(7), Decided { rule: Rule::Exact, name });
         Told {
@@ -172,10 +166,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_once_and_in_order() {
         let noting = Noting::default();
-        let pen = noting.pen();
+        let ring = noting.ring();
         let mut read = Vec::new();
         for round in 0..3 {
-            (0..50_000).for_each(|number| pen.note(&told(round * 50_000 + number), Timestamp(2000)));
+            (0..50_000).for_each(|number| ring.note(&told(round * 50_000 + number), Timestamp(2000)));
             noting.note(Some(&told(u64::MAX)), Timestamp(2000));
             noting.take(Timestamp(2000), usize::MAX, |notes| read.extend_from_slice(notes));
         }
@@ -188,8 +182,8 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_known_by_its_time() {
         let noting = Noting::default();
-        let pen = noting.pen();
-        (0..RING as i64 + 10).for_each(|at| pen.note(&told(1), Timestamp(at)));
+        let ring = noting.ring();
+        (0..RING as i64 + 10).for_each(|at| ring.note(&told(1), Timestamp(at)));
         let mut read = Vec::new();
         noting.take(Timestamp(0), 100, |notes| read.extend_from_slice(notes));
         assert_eq!((read.len(), noting.unnoted_until()), (100, Some(Timestamp(RING as i64 + 9))));
@@ -202,13 +196,13 @@ mod tests {
     fn one_writes_while_another_reads() {
         const COUNT: u64 = 300_000;
         let noting = Arc::new(Noting::default());
-        let pen = noting.pen();
+        let ring = noting.ring();
         let writer = std::thread::spawn(move || {
             for number in 0..COUNT {
-                while pen.0.written.load(Ordering::Relaxed) - pen.0.read.load(Ordering::Relaxed) >= RING {
+                while ring.written.load(Ordering::Relaxed) - ring.read.load(Ordering::Relaxed) >= RING {
                     std::thread::yield_now();
                 }
-                pen.note(&told(number), Timestamp(number as i64));
+                ring.note(&told(number), Timestamp(number as i64));
             }
         });
         let mut read = Vec::new();

@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::counters::Counters;
 use super::dnstap::{Ends, Exchange, Protocol, Tap};
-use super::noted::Noting;
+use super::folding::Folding;
 use crate::door::Verified;
 use crate::serving::Serving;
 use crate::serving::asked::Asked;
@@ -23,7 +23,7 @@ const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(5), Duration::fr
 #[derive(Debug)]
 pub struct Stage {
     serving: ArcSwap<Serving>,
-    noting: Option<Arc<Noting>>,
+    folding: Option<Arc<Folding>>,
     tap: OnceLock<Arc<Tap>>,
     janitor: Mutex<Sender<Arc<Serving>>>,
 }
@@ -45,21 +45,21 @@ impl Stage {
         Stage::noted(serving, None)
     }
 
-    /// The same, with `noting` to take down who is told what.
-    pub fn noted(serving: Arc<Serving>, noting: Option<Arc<Noting>>) -> std::io::Result<Arc<Stage>> {
+    /// The same, with `folding` to keep who is told what.
+    pub fn noted(serving: Arc<Serving>, folding: Option<Arc<Folding>>) -> std::io::Result<Arc<Stage>> {
         let (janitor, old) = mpsc::channel();
         thread::Builder::new().name("janitor".into()).spawn(move || free_when_unread(&old))?;
         Ok(Arc::new(Stage {
             serving: ArcSwap::new(serving),
-            noting,
+            folding,
             tap: OnceLock::new(),
             janitor: Mutex::new(janitor),
         }))
     }
 
-    /// What takes down who is told what, if anything does.
-    pub fn noting(&self) -> Option<&Arc<Noting>> {
-        self.noting.as_ref()
+    /// What keeps who is told what, if anything does.
+    pub fn folding(&self) -> Option<&Arc<Folding>> {
+        self.folding.as_ref()
     }
 
     /// Answers a query from `serving`; takes down what was told, counts and shows it. Returns the answer; none is silence.
@@ -74,8 +74,8 @@ impl Stage {
         let asker = Asker { source: ends.client.ip(), transport, now: super::now() };
         let mut asked = Asked::of(serving, packet);
         let answered = serving.respond_to(packet, &mut asked, &asker, out);
-        if let Some(noting) = &self.noting {
-            noting.note(asked.told(), asker.now);
+        if let Some(folding) = &self.folding {
+            folding.noting().note(asked.told(), asker.now);
         }
         let answer = answered.map(|length| &out[..length]);
         counters.answered_from(serving, transport, packet, &asked, answer);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::counters::Counters;
 use super::dnstap::{self, Ends, Protocol, Spout};
+use super::folding::Pen;
 use super::mmsg::{BATCH, Batch, Exchange, Wait};
-use super::noted::Pen;
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
@@ -87,6 +87,10 @@ impl Worker {
         let sent = batch.send(self.socket.as_fd());
         if sent.failed > 0 {
             self.counters.add(|t| &t.unsent, sent.failed as u64);
+        }
+        // Nobody waits, as far as is known.
+        if let Some(pen) = self.pen.as_ref().filter(|_| received < BATCH) {
+            pen.fold(now);
         }
         true
     }
