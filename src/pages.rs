@@ -5,7 +5,7 @@
 //! need 512. A vector can't be told to begin where a large page does, so this stands below all of them, and hardly anything above
 //! knows of it.
 //!
-//! What is needed for a while only, or grows all the time, lies in small pages, if it is [said so](for_a_while): a system that has to
+//! What is needed for a while only, or grows all the time, lies in small pages, if it is [said so](in_small_pages): a system that has to
 //! put a large page together, or to get it back from a host that it was lent to, takes milliseconds for each, all at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -22,19 +22,19 @@ const PAGE: usize = 64 << 10;
 pub struct LargePages;
 
 thread_local! {
-    static FOR_A_WHILE: Cell<bool> = const { Cell::new(false) };
+    static SMALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work of which the memory is needed for a while only, or not to answer queries: what this thread takes meanwhile lies in
-/// small pages, and stays there also as it grows.
-pub fn for_a_while<T>(work: impl FnOnce() -> T) -> T {
+/// Does work of which the memory is needed for a while only, or not to answer queries, or grows all the time: what this thread
+/// takes meanwhile lies in small pages, and stays there also as it grows.
+pub fn in_small_pages<T>(work: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {
-            FOR_A_WHILE.set(self.0);
+            SMALL.set(self.0);
         }
     }
-    let _before = Before(FOR_A_WHILE.replace(true));
+    let _before = Before(SMALL.replace(true));
     work()
 }
 
@@ -51,7 +51,7 @@ fn whole(size: usize) -> Option<usize> {
 /// New memory of `size` octets, all zero, from the start of a large page.
 fn map(size: usize) -> Option<NonNull<u8>> {
     let memory = reserve(size, libc::PROT_READ | libc::PROT_WRITE, 0)?;
-    if !FOR_A_WHILE.get() {
+    if !SMALL.get() {
         // SAFETY: the advice changes neither what memory holds nor whether it may be used.
         unsafe { libc::madvise(memory.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
     }
@@ -251,13 +251,13 @@ mod tests {
         // SAFETY: each piece has the layout with which it is given up.
         unsafe {
             let takes = || LargePages.alloc(large);
-            let passing = for_a_while(|| {
-                let first = for_a_while(takes);
+            let passing = in_small_pages(|| {
+                let first = in_small_pages(takes);
                 assert!(!asks_for_large(first));
                 LargePages.dealloc(first, large);
                 takes()
             });
-            let _ = std::panic::catch_unwind(|| for_a_while(|| panic!("the work fails")));
+            let _ = std::panic::catch_unwind(|| in_small_pages(|| panic!("the work fails")));
             let lasting = takes();
             let offered = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
             assert_eq!([passing, lasting].map(asks_for_large), [false, offered]);

@@ -7,7 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 use super::setup::{SiteSpec, TextFile, ZoneSpec};
 use super::sharing::share;
 use crate::name::{Name, NameRef};
-use crate::pages::for_a_while;
+use crate::pages::in_small_pages;
 use crate::rename::Overlays;
 use crate::rename::apply::overlaid;
 use crate::rename::fold::{Ended, settle};
@@ -117,7 +117,7 @@ pub(super) fn from_files(
     }
     let open = |file: &TextFile| -> Opened {
         let opened = FileSources::new(&file.root, include_outside).and_then(|mut sources| {
-            let first = for_a_while(|| sources.root(&file.path))?;
+            let first = in_small_pages(|| sources.root(&file.path))?;
             Ok((first, sources))
         });
         match opened {
@@ -206,7 +206,7 @@ struct Opened {
 type Read = (Option<ZoneText>, Vec<Diagnostic>);
 
 fn read_one(origin: &Name, root: Source, sources: &mut dyn Sources) -> Read {
-    let reading = for_a_while(|| read(origin, root, sources));
+    let reading = in_small_pages(|| read(origin, root, sources));
     let diagnostics = reading.diagnostics.clone();
     (reading.into_text().ok(), diagnostics)
 }
@@ -244,7 +244,7 @@ impl<'s> Draft<'s> {
                 diagnostics.push(about_file(site, UNREADABLE, "no file is configured for this site".into()));
                 None
             }
-            (common, own) => for_a_while(|| Zone::new(common.flatten(), own.flatten())),
+            (common, own) => in_small_pages(|| Zone::new(common.flatten(), own.flatten())),
         };
         Draft { site, zone, diagnostics, texts, stamps: Stamps::default() }
     }
@@ -269,13 +269,13 @@ fn compile(
     overlays: &Overlays,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SiteContent> {
-    let found = for_a_while(|| check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl)));
+    let found = in_small_pages(|| check(&zone, &Limits::within(shape.max_ttl, shape.negative_ttl)));
     let wrong = found.iter().any(|finding| finding.severity == Severity::Error);
     diagnostics.extend(found);
     if wrong {
         return None;
     }
-    for_a_while(|| zone.settle());
+    in_small_pages(|| zone.settle());
     if let Some(over) = overlaid(&zone, overlays) {
         zone = over;
     }

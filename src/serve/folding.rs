@@ -10,7 +10,7 @@ use super::noted::{Noting, RING, Ring};
 use crate::exposure::known::Known;
 use crate::exposure::networks::{Networks, Told};
 use crate::exposure::{Exposures, TOGETHER};
-use crate::pages::for_a_while;
+use crate::pages::in_small_pages;
 use crate::serving::Serving;
 use crate::serving::told::{Edition, Told as Answered};
 use crate::time::Timestamp;
@@ -50,7 +50,7 @@ struct Kept {
 impl Folding {
     /// Starts the thread, which ends when nobody else holds this any more, with the exposures that `first` makes.
     pub fn start(first: impl FnOnce() -> Exposures) -> std::io::Result<Arc<Folding>> {
-        let kept = Mutex::new(Kept { exposures: for_a_while(first), in_force: Vec::new() });
+        let kept = Mutex::new(Kept { exposures: in_small_pages(first), in_force: Vec::new() });
         let folding = Arc::new(Folding { noting: Arc::default(), kept, stop: AtomicBool::new(false) });
         let weak = Arc::downgrade(&folding);
         thread::Builder::new().name("fold".into()).spawn(move || {
@@ -115,7 +115,7 @@ impl Folding {
     /// Works with what is kept, alone. It lies in small pages: it grows while queries are answered, and a large page is waited for
     /// up to some ten milliseconds where a host has to give it back, for as long as it takes to fold a hundred thousand notes.
     fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
-        for_a_while(|| work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner)))
+        in_small_pages(|| work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -133,7 +133,7 @@ impl Pen {
         }
         let Ok(mut kept) = self.folding.kept.try_lock() else { return };
         if kept.exposures.has_room_for(BY_WORKER) {
-            for_a_while(|| self.ring.read(now, BY_WORKER, |notes| kept.exposures.fold(notes)));
+            in_small_pages(|| self.ring.read(now, BY_WORKER, |notes| kept.exposures.fold(notes)));
         }
     }
 }
