@@ -207,10 +207,12 @@ fn judge(calibrated: &Calibrated, by_hand: &Holds, chosen: &Run) -> Vec<String> 
     if !(least..=most).contains(&caches) {
         wrong.push(format!("{name}: {caches} caches"));
     }
+    // By hand somebody asks once a second. Where the first one behind a hold gets the old answer once more, it is seen a second later.
+    let late = if wanted(name).contains(&"stale_at_once") { 3.0 } else { 2.0 };
     for hold in measured.holds.iter().filter(|hold| hold.kind != Kind::Failure && caches == 1) {
         let hand = by_hand.iter().find(|((of, kind, ttl), _)| of == name && *kind == hold.kind && *ttl == hold.ttl);
         match hand.map(|(_, seconds)| *seconds) {
-            Some(Some(seconds)) if !hold.at_least && (hold.hold - seconds).abs() <= 2.0 => {}
+            Some(Some(seconds)) if !hold.at_least && (hold.hold - seconds).abs() <= late => {}
             Some(None) if hold.at_least => {}
             hand => wrong.push(format!("{name}: by hand {hand:?}, measured {hold:?}")),
         }
