@@ -214,7 +214,7 @@ impl Asking {
             let new = || TopZone { zone: info.zone.clone(), count: 0, absent: 0 };
             let zone = asking.zones.entry(info.zone.clone()).or_insert_with(new);
             zone.count += point.count;
-            zone.absent += if is_absent(point) { point.count } else { 0 };
+            zone.absent += if is_absent(&point) { point.count } else { 0 };
             let (rule, rtype) = match point.what.question {
                 Some((decided, rtype)) => (Some((decided.name, decided.rule)), rtype.0),
                 None => (None, 0),

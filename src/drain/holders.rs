@@ -288,11 +288,11 @@ impl Holders {
                 self.unplaced += point.count;
                 continue;
             };
-            if !FAMILIES.contains(&question.1) || !scope.is_named(point, info) {
+            if !FAMILIES.contains(&question.1) || !scope.is_named(&point, info) {
                 continue;
             }
             let ttl = match scope.capped {
-                Some(capped) => changed_ttl(scope.serving, scope.zone, capped, info, point),
+                Some(capped) => changed_ttl(scope.serving, scope.zone, capped, info, &point),
                 None => Some(point.ttl),
             };
             let Some(ttl) = ttl.map(|ttl| ttl.min(point.ttl)) else { continue };

@@ -92,7 +92,7 @@ impl Exposures {
             else {
                 continue;
             };
-            if !change.is_certain_to_be_the_same(info, point) {
+            if !change.is_certain_to_be_the_same(info, &point) {
                 regions.insert(point.what.region, held);
             }
         }

@@ -9,9 +9,9 @@ use super::networks::{Networks, Place};
 use super::note::Note;
 use super::points::{POINT_SIZE, Point, PointId, Points};
 use crate::name::Name;
-use crate::serving::Serving;
 use crate::serving::content::SiteId;
 use crate::serving::told::Edition;
+use crate::serving::{Serving, ZoneServing};
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
@@ -100,6 +100,8 @@ impl Exposures {
         let mut levers = std::mem::take(&mut self.levers);
         levers.of(serving, |zone| known_since(since.max(self.blind_until_of(zone)), retention, now));
         self.levers = levers;
+        let names = |zone: &ZoneServing| zone.content.sites.iter().map(|site| site.snapshot.len()).max();
+        self.points.expect(serving.zones().iter().filter_map(|zone| names(zone)).sum());
         for zone in serving.zones() {
             self.zones.entry(zone.content.origin.clone()).or_insert(now);
             for (number, site) in (0..).map(SiteId).zip(&zone.content.sites) {
@@ -132,20 +134,20 @@ impl Exposures {
             id.iter().for_each(|id| self.points.prefetch(*id));
         }
         for (((note, hash), id), place) in notes.iter().zip(hashes).zip(under).zip(&mut places) {
-            *place = self.points.note(note, hash, id).map(|id| self.networks.place(note.network, id));
-            place.iter().for_each(|place| self.networks.prefetch(place));
-        }
-        for (note, place) in notes.iter().zip(places) {
-            match place {
-                Some(place) => self.networks.note(place, note.at, note.proven),
+            match self.points.note(note, hash, id) {
+                Some(id) => *place = self.networks.place(note.network, id),
                 None => self.unnoted(note.at),
             }
+            place.iter().for_each(|place| self.networks.prefetch(place));
+        }
+        for (note, place) in notes.iter().zip(&places) {
+            place.iter().for_each(|place| self.networks.note(*place, note.at, note.proven));
         }
     }
 
     /// Whether so many notes can be taken in without more than a moment's work: nothing large has to be laid out anew.
-    pub fn has_room_for(&self, notes: usize) -> bool {
-        self.points.has_room_for(notes) && self.networks.grows_quickly()
+    pub fn grows_quickly(&self, notes: usize) -> bool {
+        self.points.grows_quickly(notes) && self.networks.grows_quickly()
     }
 
     /// Something was told at this time that nobody noted.
@@ -237,11 +239,11 @@ impl Exposures {
             }
             // No part refers to these any more: one round has passed since they ended.
             let ended: Vec<PointId> = std::mem::take(&mut self.ending);
-            let still = |id: &PointId| self.points.get(*id).is_some_and(|point| self.is_over(point, now));
+            let still = |id: &PointId| self.points.get(*id).is_some_and(|point| self.is_over(&point, now));
             let ended: Vec<PointId> = ended.into_iter().filter(still).collect();
             for point in ended.iter().filter_map(|id| self.points.get(*id)) {
                 if let Some(info) = self.editions.get(&point.what.edition) {
-                    self.levers.keep(&info.zone, point);
+                    self.levers.keep(&info.zone, &point);
                 }
             }
             self.points.forget(&ended);

@@ -86,7 +86,7 @@ impl Exposures {
         for (id, point) in self.points.iter() {
             let Some(edition) = numbers.get(&point.what.edition) else { continue };
             places.insert(id, (points.len() / POINT) as u32);
-            points.extend(packed(point, *edition));
+            points.extend(packed(&point, *edition));
         }
         let (levels, networks) = self.networks.keep(|id| places.get(&id).copied());
         let head = Head {
@@ -131,7 +131,7 @@ impl Exposures {
         self.zones.extend(kept.head.zones.iter().cloned());
         for octets in kept.points.chunks_exact(POINT) {
             let point = unpacked(octets, &numbers, &regions);
-            let id = point.and_then(|point| self.points.restore(point));
+            let id = point.and_then(|point| self.points.restore(&point));
             if id.is_none() {
                 blind_until = kept.head.at;
             }
@@ -164,13 +164,7 @@ fn unpacked(octets: &[u8], editions: &[Edition], regions: &[RegionId]) -> Option
     let number = |at: usize, len: usize| {
         octets.get(at..at + len).map(|octets| octets.iter().fold(0u64, |n, o| n << 8 | u64::from(*o)))
     };
-    let rule = match *octets.get(35)? {
-        0 => Some(Rule::Exact),
-        1 => Some(Rule::Wildcard),
-        2 => Some(Rule::Absent),
-        3 => Some(Rule::Above),
-        _ => None,
-    };
+    let rule = Rule::ALL.get(usize::from(*octets.get(35)?)).copied();
     let (rtype, name) = (RrType(number(6, 2)? as u16), number(8, 8)?);
     let what = What {
         edition: *editions.get(number(0, 4)? as usize)?,

@@ -35,12 +35,12 @@ impl Exposures {
     }
 
     /// Of these networks, those of some regions that were told something of a zone; each with what it was told.
-    pub(super) fn of_regions<'e>(
-        &'e self,
+    pub(super) fn of_regions(
+        &self,
         part: &mut dyn Iterator<Item = Told>,
         zone: &Name,
         regions: &BTreeSet<RegionId>,
-    ) -> impl Iterator<Item = (Told, &'e Point)> {
+    ) -> impl Iterator<Item = (Told, Point)> {
         part.filter_map(|told| Some((told, self.points().get(told.point)?))).filter(|(_, point)| {
             let of_zone = || self.edition(point.what.edition).is_some_and(|info| info.zone == *zone);
             regions.contains(&point.what.region) && of_zone()

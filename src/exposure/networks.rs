@@ -190,9 +190,10 @@ impl Networks {
         }
     }
 
-    /// Where a network that was told a point may stand.
-    pub(super) fn place(&self, network: NotedNetwork, point: PointId) -> Place {
-        self.place_in(self.part_of(network), network, point)
+    /// Where a network that was told a point may stand; nowhere in a part that keeps none.
+    pub(super) fn place(&self, network: NotedNetwork, point: PointId) -> Option<Place> {
+        let part = self.part_of(network);
+        (!self.parts[part].closed).then(|| self.place_in(part, network, point))
     }
 
     fn place_in(&self, part: usize, network: NotedNetwork, point: PointId) -> Place {

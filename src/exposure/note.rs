@@ -133,12 +133,7 @@ impl Note {
     /// From [`Note::words`] of a note that was taken within three weeks of `now`.
     pub fn from_words(words: [u64; 4], now: Timestamp) -> Note {
         let [first, name, what, when] = words;
-        let rule = match first >> RULE & 3 {
-            0 => Rule::Exact,
-            1 => Rule::Wildcard,
-            2 => Rule::Absent,
-            _ => Rule::Above,
-        };
+        let rule = Rule::ALL[(first >> RULE & 3) as usize];
         Note {
             network: NotedNetwork::from_bits(first),
             region: RegionId(what as u16),
@@ -194,7 +189,7 @@ mod tests {
             v6: u128, v4: u32, region: u16, proven: bool, edition: u32, rule in 0u8..4, name: u64, rtype: u16,
             ttl in 0u32..1 << 31, at in 0i64..1 << 50, ago: i32,
         ) {
-            let rule = [Rule::Exact, Rule::Wildcard, Rule::Absent, Rule::Above][usize::from(rule)];
+            let rule = Rule::ALL[usize::from(rule)];
             for client in [IpAddr::V4(v4.into()), IpAddr::V6(v6.into())] {
                 let note = Note {
                     network: NotedNetwork::of(ClientNet::from_source(client)),

@@ -1,5 +1,4 @@
-//! Folding notes into exposures: by who noted them when nothing else is to be done, and by a thread, so that who answers never
-//! has to.
+//! Folding notes into exposures: by who noted them, behind each batch of answers; what it can't fold at once, a thread does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,9 +103,8 @@ impl Folding {
     /// Folds what was noted; how much that was.
     fn turn(&self, sweep: Option<Timestamp>) -> usize {
         self.with(|kept| {
-            let Kept { exposures, in_force } = &mut *kept;
             if let Some(now) = sweep {
-                exposures.sweep(now, |edition| in_force.binary_search(&edition).is_ok());
+                kept.exposures.sweep(now, |edition| kept.in_force.binary_search(&edition).is_ok());
             }
             kept.fold(&self.noting)
         })
@@ -125,15 +123,17 @@ impl Pen {
         self.ring.note(told, at);
     }
 
-    /// Folds what it noted, while that is in the worker's cache and the worker has nothing to do; unless somebody else folds or
-    /// looks just now, or room has to be made for it, which takes long: all that is left is the thread's.
+    /// Folds what it noted, once the answers are sent, while that is in the worker's cache: it costs less than to hand it over, be
+    /// the worker ever so busy. Unless somebody else folds or looks just now, or room has to be made for it, which takes long: all
+    /// that is left is the thread's.
     pub(super) fn fold(&self, now: Timestamp) {
         if self.ring.waiting() < TOGETHER {
             return;
         }
         let Ok(mut kept) = self.folding.kept.try_lock() else { return };
-        if kept.exposures.has_room_for(BY_WORKER) {
+        if kept.exposures.grows_quickly(BY_WORKER) {
             in_small_pages(|| self.ring.read(now, BY_WORKER, |notes| kept.exposures.fold(notes)));
+            self.ring.rewind();
         }
     }
 }
@@ -204,13 +204,16 @@ mod tests {
         assert_eq!(folding.with(|kept| kept.exposures.points().len()), BY_WORKER);
         pen.fold(Timestamp(2000));
         assert_eq!(pen.ring.waiting(), 0);
+        // What it writes next it has in its cache.
+        assert_eq!(pen.ring.begins_at(), 0);
         assert_eq!(folding.look(|exposures| exposures.points().len()), 400);
     }
 
     #[test]
     fn a_worker_waits_for_nobody_and_lays_nothing_out_anew() {
-        let (folding, small) = (alone(128 << 20), alone(4 << 10));
-        for (folding, looks) in [(folding, true), (small, false)] {
+        // Parts of more memory than that take long to grow.
+        let (folding, large) = (alone(128 << 20), alone(1 << 30));
+        for (folding, looks) in [(folding, true), (large, false)] {
             let pen = folding.pen();
             (0..100).for_each(|name| pen.note(&told(name), Timestamp(2000)));
             let hold = looks.then(|| folding.kept.lock().unwrap());
@@ -219,8 +222,35 @@ mod tests {
             drop(hold);
             assert_eq!(folding.turn(None), 100);
         }
-        // Parts of more memory than that take long to grow.
-        let large = alone(1 << 30).with(|kept| kept.exposures.has_room_for(1));
-        assert!(!large && alone(128 << 20).with(|kept| kept.exposures.has_room_for(BY_WORKER)));
+    }
+
+    /// Workers fold, the thread does, and somebody looks: each note is taken in once.
+    #[test]
+    fn nothing_is_lost_or_told_twice_whoever_folds() {
+        const COUNT: u64 = 60_000;
+        let folding = alone(128 << 20);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let pen = folding.pen();
+                scope.spawn(move || {
+                    for number in 0..COUNT {
+                        pen.note(&told(number % 1000), Timestamp(2000));
+                        if number % 32 == 31 {
+                            pen.fold(Timestamp(2000));
+                        }
+                    }
+                });
+            }
+            let told =
+                || folding.look(|exposures| exposures.points().iter().map(|(_, point)| point.count).sum::<u64>());
+            let mut before = 0;
+            while before < 2 * COUNT {
+                folding.turn(None);
+                let now = told();
+                assert!((before..=2 * COUNT).contains(&now), "{now} behind {before}");
+                before = now;
+            }
+        });
+        assert_eq!(folding.noting().unnoted_until(), None);
     }
 }

@@ -54,6 +54,21 @@ impl Ring {
         self.written.load(Ordering::Relaxed).wrapping_sub(self.read.load(Ordering::Acquire))
     }
 
+    /// Where in the ring the next note goes.
+    #[cfg(test)]
+    pub(super) fn begins_at(&self) -> usize {
+        self.written.load(Ordering::Relaxed) % self.capacity()
+    }
+
+    /// Begins at the front again if none wait: what is written next is in the cache of who writes. For who writes, while nobody
+    /// reads.
+    pub(super) fn rewind(&self) {
+        if self.waiting() == 0 {
+            self.written.store(0, Ordering::Relaxed);
+            self.read.store(0, Ordering::Relaxed);
+        }
+    }
+
     fn slot(&self, number: usize) -> &[AtomicU64] {
         let at = (number & (self.capacity() - 1)) * WORDS;
         &self.words[at..at + WORDS]
@@ -177,6 +192,21 @@ pub(super) mod tests {
         assert!(names.iter().copied().eq(0..150_000));
         assert_eq!((read.len(), noting.unnoted_until()), (150_003, None));
         assert!(Note::of(&told(0), Timestamp(2000)).eq([read[1]]));
+    }
+
+    #[test]
+    fn a_ring_that_was_read_begins_at_the_front_again() {
+        let noting = Noting::default();
+        let ring = noting.ring();
+        let mut read = Vec::new();
+        for (round, most) in (0u64..).zip([usize::MAX, 10, usize::MAX]) {
+            (0..50).for_each(|number| ring.note(&told(round * 50 + number), Timestamp(2000)));
+            noting.take(Timestamp(2000), most, |notes| read.extend_from_slice(notes));
+            ring.rewind();
+            // Not while some wait.
+            assert_eq!((ring.begins_at(), ring.waiting()), if most < 50 { (50, 40) } else { (0, 0) });
+        }
+        assert!(read.iter().map(|note| note.decided.name).eq(0..150));
     }
 
     #[test]

@@ -88,8 +88,7 @@ impl Worker {
         if sent.failed > 0 {
             self.counters.add(|t| &t.unsent, sent.failed as u64);
         }
-        // Nobody waits, as far as is known.
-        if let Some(pen) = self.pen.as_ref().filter(|_| received < BATCH) {
+        if let Some(pen) = &self.pen {
             pen.fold(now);
         }
         true

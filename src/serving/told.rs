@@ -32,6 +32,11 @@ pub enum Rule {
     Above = 3,
 }
 
+impl Rule {
+    /// All of them, each where its number says.
+    pub const ALL: [Rule; 4] = [Rule::Exact, Rule::Wildcard, Rule::Absent, Rule::Above];
+}
+
 /// The rule that answered a question, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
