@@ -1,5 +1,8 @@
 //! Having memory at hand before it is needed.
 
+/// Octets of a cache line, as almost all processors have them.
+pub const LINE: usize = 64;
+
 /// Lets the processor fetch the cache line in which `what` begins, while it goes on with other work. Nothing else happens, and
 /// where there is no such instruction nothing at all.
 #[inline(always)]

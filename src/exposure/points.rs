@@ -66,6 +66,7 @@ struct Key {
 type How = u8;
 /// Of an entry that is free.
 const FREE: How = 0;
+/// Of one of which it is not known what was told.
 const ANYHOW: How = 5;
 const HOW_BITS: u32 = 3;
 

@@ -11,9 +11,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
+use libc::{c_int, cmsghdr, iovec, mmsghdr, msghdr, sockaddr_storage, socklen_t};
 use nix::poll::{PollFd, PollFlags, poll};
 
-use libc::{c_int, cmsghdr, iovec, mmsghdr, msghdr, sockaddr_storage, socklen_t};
+use crate::prefetch::LINE;
 
 /// Datagrams taken in with one call at most.
 pub const BATCH: usize = 32;
@@ -50,21 +51,25 @@ pub struct Batch {
     // Not a power of two apart, else all of them would fall into the same few sets of the cache.
     slots: Box<[Slot]>,
     filled: usize,
+    /// Their answers, one behind the other: that way they lie in few pages, whose addresses the processor has translated already.
+    answers: Box<[u8]>,
 }
 
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 struct Slot {
-    packet: [u8; PACKET],
-    answer: [u8; ANSWER],
     control: Control,
     address: sockaddr_storage,
     address_len: socklen_t,
     received: usize,
+    /// Where the answer lies, and how long it is; 0 is silence.
+    answer: usize,
     answered: usize,
     /// Nobody, where the datagram was longer than the buffer or could not be answered.
     source: Option<SocketAddr>,
     asked: Option<Local>,
+    /// Most are short, and lie in the same page as what is said of them.
+    packet: [u8; PACKET],
 }
 
 #[derive(Debug)]
@@ -79,24 +84,20 @@ struct Local {
     interface: u32,
 }
 
-/// One query of a batch and the room for its answer.
-#[derive(Debug)]
-pub struct Exchange<'a> {
-    /// The query.
+/// One query of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// What came.
     pub packet: &'a [u8],
     /// Where it came from and the answer will go.
     pub source: &'a SocketAddr,
     /// The address of ours that it was sent to, where the socket has several.
     pub asked: Option<IpAddr>,
-    /// Where the answer is written.
-    pub out: &'a mut [u8],
-    /// How long the answer is; 0 is silence.
-    pub answered: &'a mut usize,
 }
 
 impl Default for Batch {
     fn default() -> Batch {
-        Batch { slots: (0..BATCH).map(|_| Slot::new()).collect(), filled: 0 }
+        Batch { slots: (0..BATCH).map(|_| Slot::new()).collect(), filled: 0, answers: vec![0; BATCH * ANSWER].into() }
     }
 }
 
@@ -145,18 +146,30 @@ impl Batch {
         Ok(count)
     }
 
-    /// The queries taken in, each with the room for its answer.
-    pub fn exchanges(&mut self) -> impl Iterator<Item = Exchange<'_>> {
-        self.slots[..self.filled].iter_mut().filter_map(|slot| {
-            let source = slot.source.as_ref()?;
-            Some(Exchange {
-                packet: &slot.packet[..slot.received],
-                source,
-                asked: slot.asked.map(|asked| asked.address),
-                out: &mut slot.answer,
-                answered: &mut slot.answered,
-            })
-        })
+    /// The queries taken in.
+    pub fn queries(&self) -> impl Iterator<Item = Query<'_>> {
+        self.slots[..self.filled].iter().filter_map(Slot::query)
+    }
+
+    /// Has the queries answered, in their order: for each, `answer` writes into the room that it is given, and says how long the
+    /// answer is; 0 is silence.
+    pub fn answer(&mut self, mut answer: impl FnMut(Query<'_>, &mut [u8]) -> usize) {
+        let mut used = 0;
+        for slot in &mut self.slots[..self.filled] {
+            let room = &mut self.answers[used..used + ANSWER];
+            let answered = slot.query().map_or(0, |query| answer(query, room).min(ANSWER));
+            (slot.answer, slot.answered) = (used, answered);
+            used = (used + answered).next_multiple_of(LINE);
+        }
+    }
+
+    /// Goes over queries and their answers; `look` may shorten an answer, and says how long it is then.
+    pub fn look_over(&mut self, mut look: impl FnMut(Query<'_>, &mut [u8]) -> usize) {
+        for slot in &mut self.slots[..self.filled] {
+            let answer = &mut self.answers[slot.answer..slot.answer + slot.answered];
+            let answered = slot.query().map_or(0, |query| look(query, answer));
+            slot.answered = answered.min(slot.answered);
+        }
     }
 
     /// Sends the answers, each from the address that was asked. One that the kernel refuses twice is left out, and the
@@ -167,7 +180,8 @@ impl Batch {
         let mut count = 0;
         for slot in self.slots[..self.filled].iter_mut().filter(|slot| slot.answered > 0) {
             let control = slot.reply_control();
-            vectors[count] = iovec { iov_base: slot.answer.as_mut_ptr().cast(), iov_len: slot.answered.min(ANSWER) };
+            let answer = &self.answers[slot.answer..slot.answer + slot.answered];
+            vectors[count] = iovec { iov_base: answer.as_ptr().cast_mut().cast(), iov_len: answer.len() };
             headers[count].msg_hdr = msghdr {
                 msg_name: (&raw mut slot.address).cast(),
                 msg_namelen: slot.address_len,
@@ -223,21 +237,28 @@ fn send_all<H>(headers: &mut [H], wait: impl FnOnce(), mut send: impl FnMut(&mut
 impl Slot {
     fn new() -> Slot {
         Slot {
-            packet: [0; PACKET],
-            answer: [0; ANSWER],
             control: Control([0; CONTROL]),
             address: zeroed(),
             address_len: 0,
             received: 0,
+            answer: 0,
             answered: 0,
             source: None,
             asked: None,
+            packet: [0; PACKET],
         }
+    }
+
+    /// The query, if it can be answered.
+    #[inline]
+    fn query(&self) -> Option<Query<'_>> {
+        let (source, asked) = (self.source.as_ref()?, self.asked.map(|asked| asked.address));
+        Some(Query { packet: &self.packet[..self.received], source, asked })
     }
 
     /// Reads what the kernel wrote beside the packet.
     fn take_in(&mut self, header: &mmsghdr) {
-        self.answered = 0;
+        (self.answer, self.answered) = (0, 0);
         self.received = (header.msg_len as usize).min(PACKET);
         self.address_len = header.msg_hdr.msg_namelen;
         let cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
@@ -462,7 +483,7 @@ mod tests {
         let mut drain = || {
             let mut received = 0;
             while batch.receive(server.as_fd(), Wait::Not).unwrap() > 0 {
-                received += batch.exchanges().count();
+                received += batch.queries().count();
             }
             received
         };
@@ -489,13 +510,22 @@ mod tests {
             client.send(&[0; PACKET + 1]).unwrap();
             let mut seen = 0;
             while batch.receive(server.as_fd(), Wait::Not).unwrap() > 0 {
-                for exchange in batch.exchanges() {
-                    assert_eq!(*exchange.source, client.local_addr().unwrap());
-                    exchange.out[0] = exchange.packet[0];
-                    // Every other one gets silence.
-                    *exchange.answered = usize::from(exchange.packet[0] % 2);
+                batch.answer(|query, room| {
+                    assert_eq!(*query.source, client.local_addr().unwrap());
+                    room.fill(query.packet[0]);
                     seen += 1;
-                }
+                    // Every other one gets silence, and one the longest answer.
+                    if query.packet[0] == 5 { ANSWER } else { usize::from(query.packet[0] % 2) }
+                });
+                // One becomes shorter, one is held back.
+                batch.look_over(|query, answer| {
+                    assert!(answer.iter().all(|octet| *octet == query.packet[0]));
+                    match query.packet[0] {
+                        5 => 5,
+                        7 => 0,
+                        _ => answer.len(),
+                    }
+                });
                 let wanted = batch.slots[..batch.filled].iter().filter(|slot| slot.answered > 0).count();
                 assert_eq!(batch.send(server.as_fd()), Sent { sent: wanted, failed: 0 });
             }
@@ -503,9 +533,10 @@ mod tests {
             assert_eq!(seen, 40);
             client.set_nonblocking(true).unwrap();
             let mut buffer = [0; 9];
-            let answers: Vec<u8> =
-                std::iter::from_fn(|| client.recv(&mut buffer).ok().map(|n| buffer[n - 1])).collect();
-            assert_eq!(answers, (0..40).filter(|n| n % 2 == 1).collect::<Vec<u8>>());
+            let answers: Vec<(u8, usize)> =
+                std::iter::from_fn(|| client.recv(&mut buffer).ok().map(|n| (buffer[n - 1], n))).collect();
+            let wanted = (0..40).filter(|number| number % 2 == 1 && *number != 7);
+            assert_eq!(answers, wanted.map(|number| (number, if number == 5 { 5 } else { 1 })).collect::<Vec<_>>());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::counters::Counters;
 use super::dnstap::{self, Ends, Protocol, Spout};
 use super::folding::Pen;
-use super::mmsg::{BATCH, Batch, Exchange, Wait};
+use super::mmsg::{BATCH, Batch, Query, Wait};
 use super::peek;
 use super::rrl::{Limiter, Verdict};
 use super::stage::Stage;
@@ -108,53 +108,54 @@ fn answer(
 ) -> usize {
     zones.begin(serving);
     let mut taken = 0;
-    for (exchange, asked) in batch.exchanges().zip(&mut *all) {
-        asked.read(exchange.packet);
+    for (query, asked) in batch.queries().zip(&mut *all) {
+        asked.read(query.packet);
         taken += 1;
     }
     let all = &mut all[..taken];
     find_together(serving, all);
-    for (exchange, asked) in batch.exchanges().zip(all) {
+    let mut all = all.iter_mut();
+    batch.answer(|query, room| {
+        let asked = all.next().expect("as many as there are queries");
         if let Some(zone) = asked.zone() {
             zones.add(zone);
         }
-        let asker = Asker { source: exchange.source.ip(), transport: Transport::Udp, now };
-        let answered = serving.respond_to(exchange.packet, asked, &asker, exchange.out);
-        *exchange.answered = answered.unwrap_or_default();
+        let asker = Asker { source: query.source.ip(), transport: Transport::Udp, now };
+        let answered = serving.respond_to(query.packet, asked, &asker, room);
         if let (Some(pen), Some(told)) = (pen, asked.told()) {
             pen.note(told, now);
         }
-        let answer = answered.map(|length| &exchange.out[..length]);
-        counters.answered(Transport::Udp, exchange.packet, asked, answer);
-    }
+        counters.answered(Transport::Udp, query.packet, asked, answered.map(|length| &room[..length]));
+        answered.unwrap_or_default()
+    });
     taken
 }
 
 /// Holds back or cuts the answers of a batch that are over their network's limit.
 fn limit(limiter: &mut Limiter, serving: &Serving, batch: &mut Batch, now: Timestamp, counters: &Counters) {
     let tick = limiter.now();
-    for Exchange { packet, source, out, answered, .. } in batch.exchanges().filter(|exchange| *exchange.answered > 0) {
-        let asker = Asker { source: source.ip(), transport: Transport::Udp, now };
-        match limiter.judge(tick, source.ip(), &out[..*answered], || serving.is_proven(packet, &asker)) {
-            Verdict::Send => continue,
-            Verdict::Cut => *answered = peek::cut(out, *answered),
-            Verdict::Drop => *answered = 0,
+    batch.look_over(|Query { packet, source, .. }, answer| {
+        if answer.is_empty() {
+            return 0;
         }
+        let asker = Asker { source: source.ip(), transport: Transport::Udp, now };
+        let left = match limiter.judge(tick, source.ip(), answer, || serving.is_proven(packet, &asker)) {
+            Verdict::Send => return answer.len(),
+            Verdict::Cut => peek::cut(answer),
+            Verdict::Drop => 0,
+        };
         counters.add(|t| &t.limited, 1);
-    }
+        left
+    });
 }
 
 /// Shows a batch as it will be sent.
 fn show(spout: &mut Spout, batch: &mut Batch, address: SocketAddr) {
     let now = dnstap::now();
-    for exchange in batch.exchanges() {
-        let server = exchange.asked.map_or(address, |asked| SocketAddr::new(asked, address.port()));
-        let shown = dnstap::Exchange {
-            protocol: Protocol::Udp,
-            ends: Ends { client: *exchange.source, server },
-            query: exchange.packet,
-            answer: &exchange.out[..*exchange.answered],
-        };
-        spout.show(&shown, now);
-    }
+    batch.look_over(|Query { packet, source, asked }, answer| {
+        let server = asked.map_or(address, |asked| SocketAddr::new(asked, address.port()));
+        let ends = Ends { client: *source, server };
+        spout.show(&dnstap::Exchange { protocol: Protocol::Udp, ends, query: packet, answer }, now);
+        answer.len()
+    });
 }

@@ -11,7 +11,7 @@
 //! A *pointer* says where in the body a compression pointer to the zone's origin is to be filled in. A *link* leads
 //! from a name in the body (say the target of an MX record) to the node whose addresses go with it.
 
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE, prefetch};
 use crate::rr::RrType;
 use crate::time::Ttl;
 
@@ -25,8 +25,6 @@ const LINK: usize = 6;
 pub(super) const RECORD_HEAD: usize = 12;
 /// A pointer to the name in the question (RFC 1035 §4.1.4): it stands right behind the header.
 pub(super) const OWNER_ASKED: [u8; 2] = [0xC0, 12];
-/// A cache line.
-const LINE: usize = 64;
 /// The highest bit of a link: the address is glue without which a referral is of no use (RFC 9471 §3).
 const REQUIRED: u32 = 1 << 31;
 
