@@ -28,6 +28,10 @@ impl Table {
         let count = slots_for(names);
         self.slots.clear();
         self.slots.shrink_to(count);
+        if self.slots.capacity() < count {
+            // Not grown: nothing has to be kept, and in which pages it lies is up to who builds it this time.
+            self.slots = Vec::new();
+        }
         self.slots.resize(count, Slot::default());
         self.used = 0;
         numbers.for_each(|(hash, number)| self.insert(hash, number));

@@ -1,7 +1,7 @@
 //! Folding notes into exposures: by who noted them, behind each batch of answers; what it can't fold at once, a thread does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -85,14 +85,14 @@ impl Folding {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// What is served from now on; to be told before anybody is answered from it.
+    /// What is served from now on; to be told before anybody is answered from it. No answer waits for what room is made here, so it
+    /// may lie in large pages: each answer looks at the index in another place.
     pub fn published(&self, serving: &Serving) {
-        self.with(|kept| {
-            kept.exposures.published(serving, super::now());
-            let zones = serving.zones().iter();
-            kept.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
-            kept.in_force.sort_unstable();
-        });
+        let mut kept = self.lock();
+        kept.exposures.published(serving, super::now());
+        let zones = serving.zones().iter();
+        kept.in_force = zones.flat_map(|zone| zone.editions().iter().copied()).collect();
+        kept.in_force.sort_unstable();
     }
 
     /// Changes what is known: what is restored after a start.
@@ -113,7 +113,11 @@ impl Folding {
     /// Works with what is kept, alone. It lies in small pages: it grows while queries are answered, and a large page is waited for
     /// up to some ten milliseconds where a host has to give it back, for as long as it takes to fold a hundred thousand notes.
     fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
-        in_small_pages(|| work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner)))
+        in_small_pages(|| work(&mut self.lock()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
